@@ -170,6 +170,25 @@ def test_a_step_that_failed_its_last_attempt_never_runs_again():
     assert work.calls == 3
 
 
+def test_a_step_that_has_failed_fails_in_a_build_that_allows_more_attempts():
+    work = Flaky([ConnectionError(), ConnectionError()])
+
+    def build(attempts: int) -> Any:
+        def body(ctx: Context) -> str:
+            try:
+                return ctx.step("pay", work, retry=Retry(attempts=attempts))
+            except StepFailed:
+                refund = ctx.step("refund", str)
+            ctx.elicit("sure", "Nothing was paid. Sure?", bool)
+            return f"refunded {refund}"
+
+        return body
+
+    call = Passes(build(2)).begun().on(build(5))
+    assert call(sure=accept(True)) == Done("refunded ")
+    assert work.calls == 2
+
+
 @pytest.mark.parametrize(
     ("failure", "retry"),
     [
@@ -210,6 +229,16 @@ def test_a_failed_nonrepeatable_step_fails_in_every_pass():
         ("work", "the line is dead", False)
     ]
     assert isinstance(error(call.next_in_task()), StepInterrupted)
+    assert work.calls == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"retry": Retry()}], ids=["once", "retry"])
+def test_an_interrupted_nonrepeatable_step_does_not_run_in_a_build_that_repeats_it(options):
+    work = Flaky([ConnectionError()])
+    call = Passes(lambda ctx: ctx.step("pay", work, at_most_once=True), recorder=TaskJournal())
+    assert error(call(), StepInterrupted)
+    later = call.on(lambda ctx: ctx.step("pay", work, **options))
+    assert error(later.next_in_task(), StepInterrupted).key == "pay"
     assert work.calls == 1
 
 

@@ -106,15 +106,24 @@ class Step(Struct, eq=False):
             )
 
     def begin(self) -> None:
+<<<<<<< HEAD
         """Journal the start of an at-most-once step. Raises StepInterrupted if it was started before."""
         if self.retry is None and (failures := len(self._retry_times())):  # it had a Retry then
+=======
+        """Journal the start of an at-most-once step.
+
+        Raises StepInterrupted if it was started before, also by a version of the code in which it was
+        at-most-once; StepFailed if it failed when it still had a Retry.
+        """
+        if self.retry is None and (failures := len(self._retry_times())):
+>>>>>>> aef99d52 (A step that has failed, or was interrupted, does not run again after a deployment that gives it more attempts or removes at_most_once: the call may have gone on without it (corpus: the entry of the last attempt has no time))
             raise StepFailed(self.key, failures)
-        if not self.at_most_once:
-            return
         begun = f"{self.key}~begun"
-        token = self.run.services.random_bytes(8).hex()
         if self.run.recorded_entry(begun, Kind.BEGUN):
             raise StepInterrupted(self.key)
+        if not self.at_most_once:
+            return
+        token = self.run.services.random_bytes(8).hex()
         if self.run.record(Entry(begun, Kind.BEGUN, token)).value != token:
             raise StepInterrupted(self.key)
 
@@ -123,9 +132,9 @@ class Step(Struct, eq=False):
         retry_times = self._retry_times()
         if self.retry is None or not retry_times:
             return 0, False
-        if len(retry_times) >= self.retry.attempts:
+        if (retry_at_ms := retry_times[-1]) is None or len(retry_times) >= self.retry.attempts:
             raise StepFailed(self.key, len(retry_times))
-        return (0, True) if self.run.request_checkpoint() else _pause_until(self.run, retry_times[-1])
+        return (0, True) if self.run.request_checkpoint() else _pause_until(self.run, retry_at_ms)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -145,11 +154,13 @@ class Step(Struct, eq=False):
                 raise StepInterrupted(self.key) from error
             if self.retry is None or number is None or not self.retry.applies_to(error):
                 raise
-            pause_ms = self.retry.pause_ms(number, services.random_fraction())
-            retry_at_ms = int(services.clock() * 1000) + pause_ms
+            retry_at_ms, runs_again = None, number < self.retry.attempts
+            if runs_again:
+                pause_ms = self.retry.pause_ms(number, services.random_fraction())
+                retry_at_ms = int(services.clock() * 1000) + pause_ms
             self.run.record(Entry(self._failure_key(number), Kind.FAILED, retry_at_ms))
-            services.on_step_failed(self.key, error, number < self.retry.attempts)
-            if number >= self.retry.attempts:
+            services.on_step_failed(self.key, error, runs_again)
+            if not runs_again:
                 raise StepFailed(self.key, number) from error
 
     def refuse_awaitable(self, value: Any) -> None:
@@ -186,9 +197,12 @@ class Step(Struct, eq=False):
     def _misuse(self, problem: object) -> UsageError:
         return self.run.fail(self._usage_error(problem))
 
-    def _retry_times(self) -> list[int]:
-        """Return when an attempt may follow each failed one, in epoch milliseconds."""
-        times = list[int]()
+    def _retry_times(self) -> list[int | None]:
+        """Return when an attempt may follow each failed one, in epoch milliseconds; None after the last one.
+
+        So a step that has failed does not run again if a later version of the code allows more attempts.
+        """
+        times = list[int | None]()
         while entry := self.run.recorded_entry(self._failure_key(len(times) + 1), Kind.FAILED):
             times.append(entry.value)
         return times
