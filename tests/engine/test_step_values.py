@@ -28,6 +28,7 @@ from pydantic import (
     WithJsonSchema,
     computed_field,
     field_serializer,
+    model_validator,
 )
 from typing_extensions import TypedDict
 
@@ -410,8 +411,51 @@ def test_a_type_that_gets_a_member_with_a_default_takes_what_was_recorded(annota
         value: annotation
         added: int = 7
 
-    for revived in (revive({"value": data, "lost": 1}, Record), revive([data], Row)):
+    for revived in (revive({"value": data}, Record), revive([data], Row)):
         assert (dump(revived.value, annotation), revived.added) == (data, 7)
+
+
+class Price(BaseModel):
+    euros: int
+    note: str = ""
+
+
+class Renamed(BaseModel):
+    total: int = 0
+    note: str = ""
+
+
+@dataclass
+class RenamedInADataclass:
+    total: int = 0
+
+
+class RenamedBesideADate(Renamed):
+    at: date = date(2026, 7, 28)
+
+
+class Migrated(Renamed):
+    @model_validator(mode="before")
+    @classmethod
+    def read_earlier_name(cls, data: Any) -> Any:
+        return {"total": data["euros"]} if "euros" in data else data
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [Renamed, RenamedInADataclass, RenamedBesideADate, list[Renamed], dict[str, Renamed], Renamed | None],
+)
+def test_a_default_is_not_taken_for_a_recorded_member_that_may_have_been_renamed(annotation):
+    recorded = {"euros": 7, "note": "paid"}
+    name = str(annotation)
+    data = [recorded] if "list" in name else {"a": recorded} if "dict" in name else recorded
+    with pytest.raises(ValueError):  # noqa: PT011 - the class is the contract, the text is not
+        revive(data, annotation)
+
+
+def test_a_recorded_member_may_be_dropped_or_read_by_the_type_under_its_earlier_name():
+    assert revive({"euros": 7, "note": "", "lost": 1}, Price) == Price(euros=7)
+    assert revive({"euros": 7, "note": ""}, Migrated) == Migrated(total=7)
 
 
 @pytest.mark.parametrize(("annotation", "data"), WRITTEN)

@@ -106,17 +106,12 @@ class Step(Struct, eq=False):
             )
 
     def begin(self) -> None:
-<<<<<<< HEAD
-        """Journal the start of an at-most-once step. Raises StepInterrupted if it was started before."""
-        if self.retry is None and (failures := len(self._retry_times())):  # it had a Retry then
-=======
         """Journal the start of an at-most-once step.
 
         Raises StepInterrupted if it was started before, also by a version of the code in which it was
         at-most-once; StepFailed if it failed when it still had a Retry.
         """
         if self.retry is None and (failures := len(self._retry_times())):
->>>>>>> aef99d52 (A step that has failed, or was interrupted, does not run again after a deployment that gives it more attempts or removes at_most_once: the call may have gone on without it (corpus: the entry of the last attempt has no time))
             raise StepFailed(self.key, failures)
         begun = f"{self.key}~begun"
         if self.run.recorded_entry(begun, Kind.BEGUN):
