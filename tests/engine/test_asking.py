@@ -150,6 +150,19 @@ def test_a_changed_question_is_asked_again_while_nothing_later_is_journaled():
     assert changed(last=accept(True)) == Done("b")
 
 
+def test_what_a_new_build_records_before_a_changed_question_does_not_depend_on_its_answer():
+    call = Passes(asks("Which?")).begun()
+    call(question=accept("a"))
+
+    def priced(ctx: Context) -> Any:
+        return asks(f"Which, for {ctx.step('price', int)}?")(ctx)
+
+    changed = call.on(priced)
+    assert asked(changed())["question"]["params"]["message"] == "Which, for 0?"
+    assert asked(changed(question=accept("b"))).keys() == {"last"}
+    assert changed(last=accept(True)) == Done("b")
+
+
 @pytest.mark.parametrize(
     ("now", "word"), [(asks("Which one?", then=True), "message"), (asks(model=int, then=True), "form")]
 )

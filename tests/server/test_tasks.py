@@ -4,11 +4,14 @@ Every result is validated with `support.extension_schemas`: members, types, and 
 """
 
 import re
+from typing import ClassVar
 
 import pytest
+from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip_testing import WITH_TASKS, Player, QuestionChanged
 from support.client_requests import ASKABLE, FORMS, TASKS, accepted, refused
 from support.messages import META
 from support.task_tools import run_step
@@ -176,3 +179,61 @@ def test_arguments_that_no_item_can_hold_are_a_tool_error_that_says_so_and_no_ta
     assert "arguments are too large" in deployment.error_text("job", label="x" * 500_000)
     assert deployment.outcome == "arguments_too_large"
     assert not deployment.sent
+
+
+def test_an_answer_to_a_question_that_a_new_build_asks_again_counts_after_steps_of_other_branches():
+    def build(question: str) -> Server:
+        async def first(branch: AsyncContext) -> int:
+            await branch.elicit("size", "How large?", int)
+            await branch.elicit("more", "More?", bool)
+            return await branch.step("price", int)
+
+        async def second(branch: AsyncContext) -> int:
+            size = await branch.elicit("size", question, int)
+            await branch.elicit("more", "More?", bool)
+            return size
+
+        async def compare(ctx: AsyncContext) -> dict[str, int]:
+            await ctx.run_as_task()
+            return await ctx.gather({"first": first, "second": second})
+
+        built = Server("rules")
+        built.tool(task="required")(compare)
+        return built
+
+    builds = [build("How large?"), build("How many CPUs?")]
+    playing = Player(lambda: builds[0], WITH_TASKS)
+    asked = playing.call("compare").task.answer(**{"first/size": 1, "second/size": 2})
+    builds.pop(0)
+    with pytest.warns(QuestionChanged):
+        again = asked.answer(**{"first/more": True, "second/more": True})
+    assert again.question("second/size") == "How many CPUs?"
+    ended = again.answer(**{"second/size": 3})
+    assert ended.structured == {"first": 0, "second": 3}
+
+
+def test_an_answer_that_a_new_build_refuses_is_replaced_by_the_next_one():
+    class Size(BaseModel):
+        cpus: int
+        is_limited: ClassVar[bool] = False
+
+        @field_validator("cpus")
+        @classmethod
+        def check(cls, cpus: int) -> int:
+            if cls.is_limited and cpus > 4:
+                raise ValueError("must be at most 4")
+            return cpus
+
+    def provision(ctx: Context) -> int:
+        ctx.run_as_task()
+        size = ctx.elicit("size", "How large?", Size)
+        ctx.elicit("sure", "Sure?", bool)
+        return size.cpus
+
+    built = Server("rules")
+    built.tool(task="required")(provision)
+    asked = Player(built, WITH_TASKS).call("provision").task.answer(size={"cpus": 8})
+    Size.is_limited = True
+    refused_one = asked.answer(sure=True)
+    assert "must be at most 4" in refused_one.question("size")
+    assert refused_one.answer(size={"cpus": 2}).structured == 2

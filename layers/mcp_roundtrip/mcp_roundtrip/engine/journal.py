@@ -179,11 +179,15 @@ class History:
         del self._entries[key]
 
     def is_last(self, key: str, besides: Collection[str]) -> bool:
-        """Return whether no entry follows that of `key`, except those of the keys in `besides`."""
-        for later in reversed(self._entries):
-            if later == key:
+        """Return whether no recorded entry follows that of `key`, except those of the keys in `besides`.
+
+        The entries of this pass do not depend on the recorded answer, which is looked up only now.
+        """
+        for entry in reversed(self.journal.entries):
+            if entry.key == key:
                 return True
-            if later not in besides and later.partition("~")[0] != key:
+            is_beside = entry.key in besides or entry.key.partition("~")[0] == key
+            if not is_beside and entry.key in self._entries:
                 return False
         return False
 

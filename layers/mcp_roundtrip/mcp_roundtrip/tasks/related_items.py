@@ -135,15 +135,18 @@ class TaskHistory(Struct, frozen=True):
         )
         # A repeated request has several responses; the last one counts.
         response_keys = {str(row["key"]): _response_name(row) for row in rows if _is_response(row)}
+        # The pass that asked a question again has discarded its answer, or the default that it took.
+        latest = response_keys | dict.fromkeys((asked.key for asked in task.requests.values()), "")
         entries: list[Entry] = []
         responses: dict[str, Any] = {}
         channels: dict[str, str] = {}
         outstanding: dict[str, Fingerprint] = {}
         for row in rows:
-            entry = entry_from_item(row)
-            if not _is_response(row) or _response_name(row) in task.accepted_keys:
-                entries.append(entry)
-            elif response_keys[entry.key] == _response_name(row) and entry.fingerprint is not None:
+            entry, name = entry_from_item(row), _response_name(row)
+            if not _is_response(row) or name in task.accepted_keys:
+                if entry.kind.is_effect or latest.get(entry.key, name) == name:
+                    entries.append(entry)
+            elif response_keys[entry.key] == name and entry.fingerprint is not None:
                 responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
                 if "via" in row:
                     channels[entry.key] = str(row["via"])
