@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr, field_serializer
 
 from mcp_roundtrip import (
     AsyncContext,
+    Context,
     DefinitionError,
     Drift,
     DuplicateKey,
@@ -19,12 +20,14 @@ from mcp_roundtrip import (
     InvalidKey,
     Retry,
     Sample,
+    Server,
     UsageError,
 )
 from mcp_roundtrip.engine.async_pass import run_async_pass
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.step_values import round_trip
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
+from mcp_roundtrip_testing import WITH_TASKS, Player
 from mcp_roundtrip_testing.ports import make_ports
 from messages.cases import mistake, mistakes, run, run_async
 from support.passes import Passes, TaskJournal, error
@@ -101,6 +104,26 @@ def a_key_that_names_something_else_now() -> None:
     playing = Passes(lambda ctx: (ctx.step("pay", pay), ctx.elicit("sure", "Sure?", bool))).begun()
     playing.on(lambda ctx: ctx.now("pay"))()
     raise error(playing.on(lambda ctx: ctx.now("pay"))())
+
+
+@mistake(Drift)
+def a_task_whose_tool_is_gone() -> None:
+    def build(name: str) -> Server:
+        built = Server("shop")
+
+        @built.tool(name, task="required")
+        def order(ctx: Context) -> None:
+            ctx.run_as_task()
+            ctx.elicit("sure", "Sure?", bool)
+
+        return built
+
+    builds = [build("order"), build("buy")]
+    playing = Player(lambda: builds[0], WITH_TASKS)
+    task = playing.call("order").task
+    builds.pop(0)
+    task.answer(sure=True)
+    raise playing.observer.failures[-1][1]
 
 
 def ask(model: Any, **given: Any) -> None:

@@ -129,11 +129,12 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     assert client.failures[0] == "state_unavailable"
 
 
-def test_drift_names_the_key_in_the_error_and_in_the_log():
+def test_drift_names_the_key_and_the_steps_in_the_error_and_the_key_in_the_log():
     def build(message: str) -> Server:
         def tool(ctx: Context) -> str:
             ctx.elicit("which", message, str)
-            ctx.step("effect", int)
+            ctx.step("reserve", int)
+            ctx.step("pay", int)
             return ctx.elicit("more", "More?", str)
 
         return server_of(tool)
@@ -144,6 +145,8 @@ def test_drift_names_the_key_in_the_error_and_in_the_log():
     assert drifted.error["code"] == -32603
     assert "'which'" in drifted.error["message"]
     assert "message" in drifted.error["message"]
+    assert "will run again then: reserve, pay." in drifted.error["message"]
+    assert drifted.error["data"] == {"changedKey": "which"}
     ((event, error),) = playing.observer.failures
     assert event == "drift"
     assert isinstance(error, Drift)

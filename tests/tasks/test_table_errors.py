@@ -76,6 +76,17 @@ def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
     assert past.call.arguments == {"name": "s3cret-argument"}
 
 
+def test_a_task_whose_tool_was_removed_fails_and_its_tool_is_logged():
+    def another(ctx: Context) -> None: ...
+
+    deployment = Deployment(server)
+    failed, _ = end_in_next_build(deployment, task_tool(another))
+    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
+    event, failure = deployment.observer.failures[-1]
+    assert (event, isinstance(failure, Drift)) == ("drift", True)
+    assert "'provision'" in str(failure)
+
+
 def test_a_progress_report_that_cannot_be_written_does_not_fail_the_task():
     store = FaultyStore(matches=lambda operation: operation.sets == {"msg", "uAt"})
     deployment = Deployment(task_server(lambda ctx: ctx.progress(1, 2, "half") or "done"), store=store)

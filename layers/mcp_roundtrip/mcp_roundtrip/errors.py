@@ -28,7 +28,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -214,13 +214,17 @@ class NotAwaited(UsageError):
 
 
 class Drift(McpRoundtripError):
-    """The tool's code no longer matches the journal of a call in flight: `changed` says in what."""
+    """The tool's code no longer matches the journal of a call in flight.
 
-    def __init__(self, key: str, changed: str) -> None:
+    `key` names the question or step, `changed` says what about it changed. `steps` have run in the call.
+    """
+
+    def __init__(self, key: str, changed: str, steps: Sequence[str] = ()) -> None:
         super().__init__(f"{key!r}: {changed}")
         self.key = key
         self.changed = changed
-        self.add_note("A deployment changed the code of a call in flight: give what changes a new key")
+        self.steps = steps
+        self.add_note("A deployment changed a call in flight: roll back, or give what changes a new key")
 
 
 class ErrorWithReason(McpRoundtripError):

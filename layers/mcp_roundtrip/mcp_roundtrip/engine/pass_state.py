@@ -185,7 +185,9 @@ class Run(Struct, eq=False):
         return self.fail(UsageError(problem))
 
     def drift_error(self, key: str, changed: str) -> Exception:
-        return self.fail(Drift(key, changed))
+        """Return the error for code that no longer matches the journal."""
+        steps = [entry.key for entry in self.history.entries() if entry.kind is Kind.STEP]
+        return self.fail(Drift(key, changed, steps))
 
     def recorded_entry(self, key: str, kind: Kind) -> Entry | None:
         """Return the entry of `key`, or None. Raises Drift if it has another kind."""

@@ -32,6 +32,9 @@ TOO_MANY_REQUESTS: Final = 429
 RETRY_AFTER_S: Final = 30
 """The `Retry-After` of every 429 (RFC 6585 §4)."""
 
+CHANGED_KEY: Final = "changedKey"
+"""The member of an error's data that names the question or step whose change ended the call (`Drift`)."""
+
 RequestId = str | int
 
 MAX_ID: Final = 1_024

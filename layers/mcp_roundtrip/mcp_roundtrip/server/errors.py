@@ -32,7 +32,7 @@ from mcp_roundtrip.internal_errors import (
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, PROTOCOL_VERSION, TASKS_EXTENSION
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, reason_not_sendable
+from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, INTERNAL_ERROR, reason_not_sendable
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.request_types import FeatureCall, WireInputRequests
@@ -95,7 +95,9 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, Drift):
         call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
-        return ClientError(ProtocolError(INTERNAL_ERROR, text))
+        if error.steps:
+            text += f" These steps have run, and will run again then: {', '.join(error.steps)}."
+        return ClientError(ProtocolError(INTERNAL_ERROR, text, {CHANGED_KEY: error.key}))
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")

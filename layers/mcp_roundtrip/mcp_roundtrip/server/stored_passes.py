@@ -21,7 +21,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.errors import ProtocolError, ToolError
+from mcp_roundtrip.errors import Drift, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
@@ -190,6 +190,8 @@ class TaskRunner(Struct, frozen=True):
         tool = self.server_tools.tools.get(history.call.name)
         if tool is None:
             self.invocation.operation.begin_task(task, history.call)
+            drift = Drift(history.call.name, "the tool does not exist any more")
+            self.ports.observer.record_failure("drift", drift, task=task.task_id)
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return TaskError(error)
         call = self._restore_call(tool, task, history.call)

@@ -28,7 +28,7 @@ from mcp_roundtrip.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.protocol.capabilities import declares_required
-from mcp_roundtrip.protocol.jsonrpc import without_null_members
+from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, without_null_members
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.question_page_links import APP, LINKED, PAGE, link_to_item, new_token
@@ -244,7 +244,8 @@ class ParkedCalls(Struct, frozen=True):
     def _is_current(self, task: Task) -> bool:
         now_ms = self.tasks.clock_ms()
         if task.is_terminal:
-            return now_ms < task.updated_at_ms + RESULT_TTL_MS and not self._declares_what_lacked(task)
+            is_result = not self._declares_what_lacked(task) and not _has_drifted(task)
+            return is_result and now_ms < task.updated_at_ms + RESULT_TTL_MS
         # A request that began in time may still run the call.
         is_leased = task.lease_until_ms is not None and now_ms < task.lease_until_ms
         return now_ms < task.deadline_ms or is_leased
@@ -254,3 +255,8 @@ class ParkedCalls(Struct, frozen=True):
         if task.error is None or task.error["code"] != MISSING_REQUIRED_CLIENT_CAPABILITY:
             return False
         return declares_required(self.declared, task.error["data"]["requiredCapabilities"])
+
+
+def _has_drifted(task: Task) -> bool:
+    """Return whether a call has ended because its tool changed, so that its next call is a new one."""
+    return task.error is not None and CHANGED_KEY in task.error.get("data", {})
