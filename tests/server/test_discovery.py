@@ -1,4 +1,4 @@
-"""`subscriptions/listen` is acknowledged without subscriptions and completed at once."""
+"""What a client reads of a server, and `subscriptions/listen`, which is acknowledged and completed."""
 
 import pytest
 from hypothesis import given
@@ -21,6 +21,20 @@ EVERYTHING = {
     "resourceSubscriptions": ["file:///config.json"],
 }
 WITH_TASKS = {"extensions": {TASKS_EXTENSION: {}}}
+
+
+def test_a_server_declares_what_it_has():
+    full = Server("full")
+    full.prompt("ask")(lambda: "Ask.")
+    full.resource("docs://all", name="all")(lambda: "all")
+    always = {"tools": {}, "logging": {}}
+    for server, more in (
+        (SERVER, {"extensions": {TASKS_EXTENSION: {}}}),
+        (full, {"prompts": {}, "resources": {}, "completions": {}}),
+    ):
+        found = Deployment(server, user=None).result("server/discover")
+        assert found["capabilities"] == always | more
+        assert found["supportedVersions"] == ["2026-07-28"]
 
 
 def send(requested, *, capabilities=None, **changes):

@@ -45,6 +45,18 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
         assert open_client.send(message("tools/list"), origin=origin).status == 403
 
 
+@pytest.mark.parametrize(
+    ("method", "changes", "refusal"),
+    [
+        ("logging/setLevel", {}, (404, -32601)),
+        ("tools/list", {"mcp_method": "prompts/list"}, (400, -32020)),
+        ("tools/list", {"mcp_protocol_version": None}, (400, -32020)),
+    ],
+)
+def test_a_refusal_has_the_status_that_the_specification_gives_its_code(method, changes, refusal):
+    assert refused(client.send(client.body(method), **changes)) == refusal
+
+
 def sent(event, to=client):
     return response_of(to.invoke(event))
 

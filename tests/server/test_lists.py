@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcp_roundtrip import Server
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.server.lists import find_page
+from support.deployment import Deployment
 
 NAMES = [f"tool_{number}" for number in range(10)]
 SIZE = 4
@@ -40,6 +42,17 @@ def test_all_pages_together_have_every_item_once_in_order(names, size):
     assert pages[-1] or not names
     assert len(set(cursors)) == len(cursors)
     assert (cursors == []) == (len(names) <= size)
+
+
+@pytest.mark.parametrize(("hides", "scope"), [(False, "public"), (True, "private")])
+def test_all_pages_of_a_list_have_one_cache_scope(hides, scope):
+    server = Server("pages", page_size=1, hide_unauthorized=hides)
+    for name in ("a", "b"):
+        server.tool(name=name)(lambda: "")
+    client = Deployment(server, user=None)
+    first = client.result("tools/list")
+    second = client.result("tools/list", cursor=first["nextCursor"])
+    assert [first["cacheScope"], second["cacheScope"]] == [scope, scope]
 
 
 def test_a_cursor_is_valid_in_any_process_and_continues_or_is_refused_after_the_page_size_changed():
