@@ -38,7 +38,7 @@ def test_a_request_and_a_notification_are_read() -> None:
         (None, None),
         ({}, None),
         ({"jsonrpc": "2.0", "method": "tools/call"}, None),
-        ({"jsonrpc": "2.0", "id": None, "method": "m"}, None),
+        ({"jsonrpc": "2.0", "id": None, "method": "notifications/x"}, None),
         ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": True, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": {}, "method": "m"}, None),

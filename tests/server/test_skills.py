@@ -171,7 +171,7 @@ def become_a_pipe(file: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda file: file.write_text("secret"),
+        lambda file: file.write_text("secret".ljust(file.stat().st_size)),
         Path.unlink,
         become_a_pipe,
         link_to(Path("/dev/zero")),
