@@ -99,12 +99,16 @@ def test_tools_are_called(client):
     assert greeted["structuredContent"] == {"greeting": "Hello, Ada!"}
     assert client.result("prompts/get", name="review", arguments={"language": "rust"})["messages"]
     assert client.result("resources/read", uri="notes://all")["contents"][0]["text"] == "all"
+    assert client.error("resources/read", uri="nothing://")["code"] == -32002
     reference = {"type": "ref/resource", "uri": "notes://{id}"}
     completed = client.result("completion/complete", ref=reference, argument={"name": "id", "value": "2"})
     assert completed["completion"]["values"] == ["21"]
     result = client.call("numbers", region="us")
     assert result["structuredContent"] == {"result": [1, 2]}
     assert json.loads(text(result)) == [1, 2]
+    structured = [tool["name"] for tool in client.result("tools/list")["tools"] if "outputSchema" in tool]
+    assert structured == ["add"], "an outputSchema is that of an object"
+    assert client.result("ping") == {}
 
 
 def test_the_catalog_says_which_tools_ask_and_how():

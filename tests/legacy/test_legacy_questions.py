@@ -176,6 +176,13 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice):
     assert client.text("connect", account="bank") == "bank is connected"
 
 
+@pytest.mark.parametrize(("version", "mode"), [("2025-06-18", "url"), ("2025-11-25", "form")])
+def test_a_client_that_does_not_know_urls_gets_an_error_of_the_tool(version, mode):
+    capabilities = {"elicitation": {mode: {}}}
+    client = connecting(Page(), channels=()).by(version=version, capabilities=capabilities).connected()
+    assert "elicitation.url" in client.error_text("connect", account="bank")
+
+
 def test_what_one_user_did_is_nothing_to_another_to_other_arguments_or_to_anonymous_callers():
     page = Page()
     ids = {

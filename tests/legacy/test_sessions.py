@@ -57,6 +57,15 @@ def result_of(response):
     return json.loads(text(read_messages(response)[-1]["result"]))
 
 
+@pytest.mark.parametrize(
+    ("offered", "version"),
+    [("2025-06-18", "2025-06-18"), ("2024-11-05", "2025-11-25"), ("2026-07-28", "2025-11-25")],
+)
+def test_initialize_agrees_to_a_served_version_and_offers_the_latest_to_others(offered, version):
+    opening = {"protocolVersion": offered, "capabilities": {}, "clientInfo": INFO}
+    assert legacy(server).result("initialize", **opening)["protocolVersion"] == version
+
+
 def test_a_tool_knows_the_client_and_its_capabilities():
     apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
     assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}

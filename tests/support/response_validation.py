@@ -1,7 +1,8 @@
 """A pytest plugin that validates every response of an endpoint with the official models.
 
-Responses to legacy clients are excluded, because their tests have their own models, and so are questions
-outside the specification (namespaced requests).
+Each result has to name its server, as basic/index recommends ("Per-response protocol fields"). Responses to
+legacy clients are excluded, because their tests have their own models, and so are questions outside the
+specification (namespaced requests).
 """
 
 import json
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, META_SERVER_INFO, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip_testing.http_requests import read_messages
@@ -29,6 +30,7 @@ def every_response_is_valid() -> Iterator[None]:
         method = _method(request)
         if method is not None and response.raw is None and response.body:
             for message in read_messages(response):
+                assert "result" not in message or META_SERVER_INFO in message["result"]["_meta"]
                 if not _is_beyond_the_specification(message):
                     # A response to an unreadable request has no id, but the models require one.
                     assert_valid(method, message if "method" in message else {"id": 0, **message})
