@@ -37,25 +37,6 @@ def test_the_shipped_catalog_and_edge_are_fresh():
     assert main(["--functions", str(FUNCTIONS), "--check"]) == 0
 
 
-def test_the_catalog_is_equal_in_every_process():
-    program = (
-        "import json; from pathlib import Path;"
-        "from mcp_roundtrip_tools.catalog.catalog import catalog_of, load_function_servers;"
-        f"print(json.dumps(catalog_of(load_function_servers(Path({str(FUNCTIONS)!r})))))"
-    )
-    rendered = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert [json.loads(each) for each in rendered] == [read_catalog(FUNCTIONS)]
-
-
 def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path):
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
     functions = write(tmp_path, two=TOOL.format(name="b"), one=both)

@@ -25,13 +25,11 @@ def test_a_call_is_a_timeline_of_rounds(console):
         ("fill", "name", "orders"),
         CALL,
         ASKED,
-        ("focused",),
         ("fill", "vcpus", "4"),
         ("select", "zone", "c"),
         ("fill", "owner", "ada@example.com"),
         ("click", "Accept"),
         ("see", "Keep it?"),
-        ("focused",),
         ("check", "Yes"),
         ("click", "Accept"),
         DONE,
@@ -45,8 +43,7 @@ def test_a_call_is_a_timeline_of_rounds(console):
         ("texts", ".environment"),
         ("texts", ".logs"),
     )
-    first, second, rounds, answers, status, result, given, environments, logs = seen
-    assert (first, second) == ("vcpus", "Yes")  # the focus moves to the newest question
+    rounds, answers, status, result, given, environments, logs = seen
     assert rounds == ["Round 1", "Round 2", "Round 3"]
     assert answers == given, "an answered round is one line"
     assert status == ["completed"]

@@ -172,12 +172,6 @@ def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_ow
     assert answer("GET", "/", Route("ANY", "$default", "F")) is None
 
 
-def test_another_host_name_does_not_reach_the_console(running):
-    for path in ("", "console/", "console/api/application"):
-        answer = http(console_url(running, path), headers={"host": "evil.example", "accept": "text/html"})
-        assert answer.status == 421
-
-
 def test_errors_of_the_api_are_json_with_a_message(running):
     missing = http(console_url(running, "console/api/nothing"))
     assert (missing.status, list(missing.json())) == (404, ["message"])

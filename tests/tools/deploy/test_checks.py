@@ -65,7 +65,6 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"AuthMode": "oauth"}, "AuthMode must be one of"),
         ({"PythonRuntime": "python3.11"}, "PythonRuntime must be one of python3.12, python3.13, python3.14"),
         ({"AuditLog": "yes"}, "AuditLog must be one of empty, principal, hash"),
         ({"AllowedOrigins": "https://a.example,b"}, "AllowedOrigins must be origins"),

@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.__main__ import render
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT
 
@@ -28,14 +28,13 @@ class Person:
     def __init__(self, answers: Mapping[str, str]) -> None:
         self.answers = answers
         self.asked: list[str] = []
-        self.shown: list[str] = []
 
     def __call__(self, question: str) -> str:
         self.asked.append(question)
         return self.answers.get(question.split(maxsplit=1)[0].rstrip(":"), "")
 
-    def interview(self, environment: Environment, tree: TemplateTree = TREE) -> Environment:
-        return Interview(tree, self, self.shown.append).complete(environment)
+    def interview(self, environment: Environment) -> Environment:
+        return Interview(TREE, self, lambda line: None).complete(environment)
 
 
 def first() -> Environment:

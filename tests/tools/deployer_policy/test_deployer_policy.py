@@ -18,13 +18,12 @@ from mcp_roundtrip_tools.deployer_policy.__main__ import (
     types_of,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.deployer_policy.statements import NESTED_STACKS, SAM_TRANSFORM, Needed
+from mcp_roundtrip_tools.deployer_policy.statements import Needed
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import transformed_file
 
 PIPELINE = ROOT / "platform/pipeline/template.yaml"
-NESTED_STACK = "AWS::CloudFormation::Stack"
 
 
 WILDCARDS = {
@@ -67,20 +66,6 @@ def test_the_policies_are_those_that_the_template_needs():
 
 def test_every_type_of_the_table_is_in_the_template():
     assert PERMISSIONS.keys() == types()
-
-
-def test_a_nested_stack_needs_permissions_for_stacks_whose_names_begin_with_the_stacks():
-    assert {action for each in statements({NESTED_STACK}) for action in each.actions} >= {
-        "cloudformation:CreateChangeSet",
-        "cloudformation:CreateStack",
-        "cloudformation:UpdateStack",
-        "s3:GetObject",
-    }
-    assert {resource for each in statements({NESTED_STACK}) for resource in each.resources} == {
-        NESTED_STACKS,
-        SAM_TRANSFORM,
-        "${ArtefactBucket.Arn}/*",
-    }
 
 
 def test_a_type_without_an_entry_is_named():

@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.growth.commands import new_tool as main
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import ROOT, TOOL, contents, copy_project
+from support.project import contents
 from tools.growth.conftest import assert_refused, changed_lines
 
 SERVER = "functions/server/app.py"
@@ -166,20 +166,3 @@ def test_one_of_several_functions_has_to_be_named_and_a_name_belongs_to_one(proj
     with pytest.raises(GrowthError, match=r"'order_status'.*'server'.*'translate'"):
         plan_tool(project, "order_status", "translate")
     assert contents(project) == found
-
-
-def test_a_function_of_this_repository_gets_a_tool(tmp_path):
-    project = copy_project(tmp_path)
-    assert changes(project, TOOL, "--function", "weather") == {
-        f"events/weather/{TOOL}.json",
-        f"events/weather/{TOOL}_bad_arguments.json",
-        "platform/edge/template.yaml",
-        "functions/front_door/catalog.json",
-        "functions/weather/app.py",
-        "functions/weather/catalog.digest",
-        f"functions/weather/{TOOL}.py",
-        f"tests/functions/test_{TOOL}.py",
-    }
-    assert (project / "platform/edge/routes.yaml").read_bytes() == (
-        ROOT / "platform/edge/routes.yaml"
-    ).read_bytes()

@@ -42,16 +42,6 @@ def test_each_event_has_its_outcome(file, app, capsys):
     assert [line.split()[0] for line in (log[1], *log[-2:])] == ["START", "END", "REPORT"]
 
 
-def test_the_run_has_the_invocation(app, capsys):
-    event = EVENTS / "weather/call_at_once.json"
-    assert main(["weather", "-e", str(event), "--port", port_of(app), "--template", str(TEMPLATE)]) == 0
-    [start] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("START ")]
-    recorded = app.recorder.invocation(start.split()[2])
-    assert recorded is not None
-    assert recorded.trigger == "direct"
-    assert json.loads(recorded.payload) == json.loads(event.read_text())
-
-
 def test_the_run_accepts_the_state_of_its_round(app, tmp_path, capsys):
     invoke, call = Invoke(TEMPLATE, int(port_of(app)), capsys), EVENTS / "weather/call.json"
     saved = tmp_path / "response.json"

@@ -85,12 +85,6 @@ def test_a_process_that_fails_is_reported_and_replaced(running, function, do, er
     assert (running.app.invoke("Odd", {"do": "pid"})["pid"] == before) is (function != "Odd")
 
 
-def test_the_log_says_why_a_function_could_not_be_initialized(running):
-    failure_of(running, "Broken", "")
-    reason = "Unable to import module 'app': No module named 'no_such_module'"
-    wait_for(running, f"could not be initialized: {reason}")
-
-
 DIES = """
 import os
 

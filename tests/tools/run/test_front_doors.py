@@ -54,22 +54,12 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
 
 
-def test_a_stale_catalog_is_replaced_in_memory_and_its_file_stays_unchanged(template):
-    catalog = template.parent / "functions/front_door/catalog.json"
-    catalog.write_text('{"tools": []}\n')
-    with serve(template) as app:
-        assert names(app) == ["greet", "part"]
-    assert catalog.read_text() == '{"tools": []}\n'
-
-
 def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(template):
     part = "CodeUri: functions/part}"
     template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
     log: list[str] = []
     with serve(template, log=log.append) as app:
         assert names(app) == ["greet"]
-        called = rpc(app.url(), "tools/call", name="greet", arguments={}).json()
-        assert called["result"]["content"][0]["text"] == "greet"
     assert not any("stale" in line for line in log)
 
 
@@ -101,10 +91,12 @@ BY_PATTERN = """
     """
 
 
-def test_the_owners_of_a_pattern_are_the_functions_with_such_names(tmp_path):
+def test_the_owners_of_a_pattern_have_such_names_and_replace_a_stale_catalog_in_memory(tmp_path):
     path = write_application(tmp_path, BY_PATTERN, SOURCES)
-    (tmp_path / "functions/front_door/catalog.json").write_text('{"tools": []}\n')
+    catalog = tmp_path / "functions/front_door/catalog.json"
+    catalog.write_text('{"tools": []}\n')
     with serve(path, watch_interval_s=0) as app:
         assert names(app) == ["greet"]
         called = rpc(app.url(), "tools/call", name="greet", arguments={}).json()
         assert called["result"]["content"][0]["text"] == "greet"
+    assert catalog.read_text() == '{"tools": []}\n'

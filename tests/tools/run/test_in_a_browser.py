@@ -133,31 +133,6 @@ def test_a_page_that_the_template_serves_cannot_use_the_console(app, visit, name
     assert app.processes_started == 0
 
 
-WINDOW = """
-    <script type="module">
-      await ready;
-      const seen = [];
-      const read = (window) => { try { return window.document.body.innerHTML; } catch { return null; } };
-      const frame = document.createElement("iframe");
-      frame.src = given.url;
-      await new Promise((resolve) => { frame.onload = resolve; document.body.append(frame); });
-      seen.push(read(frame.contentWindow));
-      const opened = window.open(given.url);
-      await new Promise((resolve) => setTimeout(resolve, 500));
-      seen.push(opened && read(opened));
-      for (const text of seen) if (text) await fetch(given.leak, { method: "POST", body: text });
-      window.done = true;
-    </script>
-    """
-
-
-def test_a_page_that_the_template_serves_cannot_read_the_window_of_the_console(app, visit):
-    url, leak = app.url("/"), app.url("/leak")
-    answers = visit(app.url("/report.html"), WINDOW, {"url": url, "leak": leak})
-    assert url in {each for _, each, _ in answers}
-    assert leak not in {each for _, each, _ in answers}
-
-
 ALLOWED = """
     <script type="module">
       await ready;

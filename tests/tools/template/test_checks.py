@@ -22,9 +22,6 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
     ("parameters", "sentence"),
     [
         ({"AuthMode": "bearer"}, "AuthMode bearer and jwt need TokenIssuer"),
-        ({"AuthMod": "none"}, "no parameter AuthMod; did you mean AuthMode?"),
-        ({"Unlike": "none"}, "no parameter Unlike; it has .*AuthMode, "),
-        ({"AuthMode": "jwt", "Platform.TokenAudience": "x"}, "AuthMode bearer and jwt need TokenIssuer"),
         (
             {"AuthMode": "lambda", "Platform.PrincipalContextKey": "sub"},
             "AuthMode lambda needs LambdaAuthorizerArn",
@@ -36,9 +33,6 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
             {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1.example", **LOCAL},
             "TokenIssuer must be an https URL",
         ),
-        ({"AuthMode": "none", "Platform.AllowedOrigins": "https://a.x,*"}, "AllowedOrigins must be origins"),
-        ({"AuthMode": "none", "Platform.MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100, not '101'"),
-        ({"AuthMode": "none", "Platform.MaxOpenTasks": "many"}, "MaxOpenTasks must be a number"),
     ],
 )
 def test_what_a_deployment_refuses_is_refused(parameters, sentence):
@@ -71,7 +65,6 @@ def test_settings_that_the_layer_refuses_are_refused(tmp_path):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"AuthMode": "none"},
         {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL},
         {"AuthMode": "bearer", "TokenIssuer": "http://localhost:9000", **LOCAL},
         {"AuthMode": "jwt", "TokenIssuer": "https://id.example"},

@@ -187,7 +187,6 @@ def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_
         ({"Zzz": "1"}, "has no parameter Zzz; it has AuthMode, TokenIssuer"),
         ({"Platform.TaskDelivery": "never"}, "TaskDelivery must be one of invoke, queue, not 'never'"),
         ({"Platform.EndpointUri": "http://a"}, "Platform.EndpointUri must be an https URI, not 'http://a'"),
-        ({"AuthMode": "jwt"}, "AuthMode bearer and jwt need TokenIssuer"),
     ],
 )
 def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(project, given, sentence):

@@ -1,4 +1,4 @@
-"""The tokens of the local issuer of `make run` for template.yaml. auth/test_flow.py signs in at it."""
+"""The options and the tokens of the local issuer of `make run`. auth/test_flow.py signs in at it."""
 
 from typing import Any
 
@@ -6,12 +6,9 @@ import httpx2
 import jwt
 import pytest
 
-from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.issuer.issuer import User
-from support.oauth_client import post_call
+from mcp_roundtrip_tools.run.issuer.issuer import DEFAULT_USERS, User, read_users
+from mcp_roundtrip_tools.template.model import TemplateError
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
-
-WEATHER = {"location": "Tokyo"}
 
 
 @pytest.fixture(scope="module")
@@ -27,18 +24,8 @@ def issuer(app):
     return app.issuer
 
 
-def status(app: LocalApp, token: str | None) -> int:
-    return post_call(app.url(FRONT_DOOR), token, "get_weather", **WEATHER).status_code
-
-
 def claims_of(token: str) -> dict[str, Any]:
     return dict(jwt.decode(token, options={"verify_signature": False}))
-
-
-def test_a_token_of_the_issuer_is_accepted_and_a_call_without_one_is_not(app, issuer):
-    assert status(app, issuer.token("ada")) == 200
-    assert status(app, issuer.token("someone else", ["a", "b"])) == 200
-    assert status(app, None) == 401
 
 
 def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
@@ -65,3 +52,30 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
 def test_the_console_issues_tokens_for_valid_users_and_scopes(app, body, status):
     url = f"{app.console_url}console/api/tokens"
     assert httpx2.post(url, json=body, headers={"x-console": "1"}).status_code == status
+
+
+def test_users_and_their_scopes_are_separated_by_spaces():
+    scopes = frozenset({"weather:read", "db:read"})
+    assert read_users("ada bob", "weather:read db:read", {}) == (User("ada", scopes), User("bob", scopes))
+    assert read_users("ada,ada", None, {"AuthMode": "bearer"}) == (User("ada"),)
+    assert read_users(None, "", {}) == tuple(User(each.name, frozenset()) for each in DEFAULT_USERS)
+
+
+def test_the_issuer_also_runs_for_bearer_without_an_issuer():
+    assert read_users(None, None, {"AuthMode": "bearer"}) == DEFAULT_USERS
+    for parameters in ({}, {"AuthMode": "none"}, {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9"}):
+        assert read_users(None, None, parameters) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "scopes", "parameters", "reason"),
+    [
+        ("ada", None, {"AuthMode": "none"}, "leave out AuthMode none"),
+        ("ada", None, {"TokenIssuer": "http://127.0.0.1:9"}, "leave out TokenIssuer"),
+        ("ada", 'a"b', {}, "is no scope"),
+        ("\x7f", None, {}, "name of a user"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(names, scopes, parameters, reason):
+    with pytest.raises(TemplateError, match=reason):
+        read_users(names, scopes, parameters)
