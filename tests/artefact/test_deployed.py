@@ -57,12 +57,6 @@ def test_the_template_is_deployed(stack):
     assert re.fullmatch(address, outputs["McpUrl"])
 
 
-async def test_the_front_door_lists_the_tools_of_all_functions(stack):
-    async with official(stack.endpoint(FRONT_DOOR), Person([])) as client:
-        tools = (await client.lists())["tools"]
-    assert {tool.name for tool in tools} == CALLS.keys() | {"request_approval"}
-
-
 @pytest.mark.parametrize("tool", CALLS)
 async def test_a_tool_behind_the_front_door_completes(stack, tool):
     await assert_call_completes(stack.endpoint(FRONT_DOOR), tool)

@@ -163,27 +163,7 @@ def test_other_runtimes_complete_their_own_calls(name, built, variables):
         assert_outcomes({file: rounds_of(warm, file) for file in ROUNDS}, ROUNDS)
 
 
-TRY_TO_WRITE = """
-import os, sys
-for folder in (os.getcwd(), *os.environ["PYTHONPATH"].split(":")[1:]):
-    try:
-        open(f"{folder}/written", "x")
-    except OSError as error:
-        print(error.strerror)
-    else:
-        print(folder, "can be written to")
-"""
-
 IMPORT = "import app, jwt, cryptography, pydantic, mcp_roundtrip.aws.kms"
-
-
-def test_a_function_cannot_write_to_its_code(built):
-    if lambda_emulator.protection() == "permissions" and os.geteuid() == 0:
-        skips.skip(skips.READ_ONLY, "this is root, without mounts")
-    done = lambda_emulator.run_inside(artefact(built, "weather"), TRY_TO_WRITE)
-    refusals = {"mounts": "Read-only file system", "permissions": "Permission denied"}
-    refusal = refusals[lambda_emulator.protection()]
-    assert done.stdout.splitlines() == [refusal] * 3, done.stderr
 
 
 def test_a_cold_start_compiles_no_module_of_the_layer(built):

@@ -16,7 +16,7 @@ from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.examples import HYDERABAD, ORDERS, RESOLVE, TOKYO
-from support.page_user import LINK, answer_page, decline_page, link_in
+from support.page_user import LINK, answer_page, link_in
 from support.project import FUNCTIONS, ROOT
 from support.real_clients import FOLDER, Called, ClientProcess, RealClient, real_clients
 from support.recorded_traffic import Exchange, Recorded, recorded
@@ -277,14 +277,6 @@ def test_a_call_that_is_repeated_while_the_user_reads_does_not_time_out(client, 
         asked, again = (process.call("provision_database", arguments) for _ in range(2))
     assert not again.is_error
     assert link_in(again.text) == link_in(asked.text)
-
-
-def test_a_user_who_declines_on_the_question_page_ends_the_call(client, process, examples):
-    arguments = {"name": f"archive-{client.id}"}
-    with process.connected(examples.url, asks=False):
-        decline_page(link_in(process.call("provision_database", arguments).text))
-        declined = process.call("provision_database", arguments)
-    assert "declined" in declined.error
 
 
 @select(lambda client: client.initialize)

@@ -11,16 +11,9 @@ from support.served_application import serve_anonymously
 
 
 @pytest.fixture(scope="module")
-def application():
-    with serve_anonymously() as served:
-        yield served
-
-
-@pytest.fixture
-def served(application):
-    """Return the application without the log lines of earlier tests."""
-    application.lines.clear()
-    return application
+def served():
+    with serve_anonymously() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

@@ -6,41 +6,29 @@ calls every tool, and tests/clients/test_real_clients.py makes the calls of each
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 import pytest
 from mcp.client import Client
-from mcp.shared.exceptions import MCPError
-from mcp_types import PromptReference, ResourceTemplateReference
 
 from mcp_roundtrip.server.options import META_PARKED_CALL
-from mcp_roundtrip_tools.run.app import LocalApp
 from support.clients import Person, block_of, official
 from support.example_calls import CALLS
-from support.examples import EXPENSE, HYDERABAD, ORDERS, PRICES, TOKYO_FORECAST
-from support.mailbox import Mailbox, decide
+from support.examples import ORDERS, PRICES, TOKYO_FORECAST
 from support.page_user import link_in
-from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve, serve_for_alice
+from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve
 
 pytestmark = pytest.mark.anyio
 
 FORECAST = "weather://forecast/{place}"
 
 
-@dataclass
-class Fresh(Served):
-    """The application with new processes for each request."""
-
-    app: LocalApp
-
-
 @pytest.fixture(scope="module")
-def application():
+def served():
     lines: list[str] = []
     with serve(TEMPLATE, fresh=True, parameters={"AuthMode": "none"}, log=lines.append) as app:
-        yield Fresh(app.url(FRONT_DOOR), lines, app)
+        yield Served(app.url(FRONT_DOOR), lines)
 
 
 def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,16 +50,6 @@ async def test_all_features_of_the_functions_are_listed(served, catalog):
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
 
 
-async def test_each_request_starts_a_process_of_the_front_door_and_each_call_one_of_the_owner(served):
-    before = served.app.processes_started
-    person = Person([{"value": "Hyderabad, Sindh, Pakistan"}])
-    async with official(served.url, person) as client:
-        await client.call("get_weather", HYDERABAD)
-        assert client.client.server_info.name == "mcp-roundtrip-examples"
-    assert served.requests("tools/call") == 2
-    assert served.app.processes_started - before == served.requests() + 2
-
-
 @pytest.mark.parametrize("path", [FRONT_DOOR, CALLS["provision_database"].route])
 async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_continue_the_call(
     served, path
@@ -81,28 +59,6 @@ async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_
         added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
         again = await client.call_tool("provision_database", ORDERS | added)
     assert link_in(block_of(asked.content)) == link_in(block_of(again.content))
-
-
-@pytest.fixture(scope="module")
-def mailbox():
-    return Mailbox()
-
-
-@pytest.fixture(scope="module")
-def served_for_alice(mailbox):
-    with serve_for_alice(mailbox) as served:
-        yield served
-
-
-@pytest.mark.parametrize("approved", [True, False])
-async def test_an_expense_is_approved_on_the_page(served_for_alice, mailbox, approved):
-    def open_page(url: str) -> None:
-        assert mailbox.link().startswith(url)
-        decide(mailbox.link(), approved=approved)
-
-    async with official(served_for_alice.url, Person([open_page])) as client:
-        decision = await client.call("request_approval", EXPENSE)
-    assert decision["approved"] is approved
 
 
 async def test_a_prompt_asks_for_a_missing_argument(served):
@@ -124,20 +80,3 @@ async def test_every_resource_can_be_read(served, catalog):
     assert read[TOKYO_FORECAST]["place"] == "Tokyo, Japan"
     assert len(read[TOKYO_FORECAST]["days"]) == 7
     assert [row["definition"]["uriTemplate"] for row in catalog["templates"]] == [FORECAST]
-
-
-@pytest.mark.parametrize("uri", ["weather://nowhere", "weather://forecast/Atlantis"])
-async def test_an_error_names_a_missing_feature(served, uri):
-    async with official(served.url, Person([])) as client:
-        with pytest.raises(MCPError) as refused:
-            await client.read(uri)
-    assert (refused.value.code, refused.value.data) == (-32602, {"uri": uri})
-
-
-async def test_arguments_and_variables_are_completed(served):
-    prompt = PromptReference(type="ref/prompt", name="triage")
-    template = ResourceTemplateReference(type="ref/resource", uri=FORECAST)
-    async with official(served.url, Person([])) as client:
-        assert await client.complete(prompt, "workItemId", "44") == ["4410", "4476"]
-        offered = ["Hyderabad, Telangana, India", "Hyderabad, Sindh, Pakistan"]
-        assert await client.complete(template, "place", "hyd") == offered

@@ -301,17 +301,6 @@ def test_what_a_pull_request_or_another_branch_saved_is_not_deployed(github, mon
     assert "AWS_ACCESS_KEY_ID" not in job.variables
 
 
-def test_another_branch_or_environment_of_the_repository_gets_no_credentials(github, released):
-    sts = github.cloud.client("sts")
-    for subject in ("repo:example/tools:ref:refs/heads/main", "repo:example/tools:environment:prod"):
-        with pytest.raises(sts.exceptions.ClientError, match="AccessDenied"):
-            sts.assume_role_with_web_identity(
-                RoleArn=github.variables["default"]["DEPLOY_ROLE_ARN"],
-                RoleSessionName="other",
-                WebIdentityToken=token_of_github(subject),
-            )
-
-
 NOT_RECORDED = {
     "cloudformation:DeleteStack": "a first deployment that failed is deleted before the next one",
     "iam:PassRole": "the emulator does not record that a request passes a role",

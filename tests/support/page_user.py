@@ -46,11 +46,6 @@ def choose_first_on_page(link: str) -> None:
     _post(link, form.body())
 
 
-def decline_page(link: str) -> None:
-    """Click on the button that declines."""
-    _post(link, _open(link).body("decline"))
-
-
 def visit_page(
     run_in_browser: Callable[[Path, Any], Any], *steps: Any, tamper: str = "", **options: Any
 ) -> Any:

@@ -53,10 +53,6 @@ class Served:
     url: str
     lines: list[str]
 
-    def requests(self, method: str = "") -> int:
-        """Return the number of answered requests of this method."""
-        return sum(line.startswith(f"POST {FRONT_DOOR} {method}") for line in self.lines)
-
 
 @contextmanager
 def serve_anonymously() -> Iterator[Served]:

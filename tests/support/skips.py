@@ -11,7 +11,6 @@ LINUX = "needs Linux"
 NODE = "needs Node.js 20 or later, with npm"
 RUNTIME = "needs the interpreter of the runtime"
 DEPLOYED = "needs a Python that functions are deployed on"
-READ_ONLY = "needs mounts, or a user other than root"
 HISTORY = "needs the repository's history"
 
 PERMITTED = {
@@ -19,7 +18,6 @@ PERMITTED = {
     NODE: "`make test` cannot install Node.js itself; it says so, and installs what runs on it",
     RUNTIME: "the artefact is tried with every runtime whose interpreter is installed; CI has all three",
     DEPLOYED: "an author may have Python 3.11, on which functions are not deployed; CI has later ones",
-    READ_ONLY: "root writes to everything unless the code is mounted read-only",
     HISTORY: "an archive or a shallow clone has no revision to compare with",
 }
 """Reason -> why a run without the test is acceptable."""
