@@ -210,13 +210,6 @@ def test_only_the_link_in_the_email_has_the_form(approval, alice):
     assert "Waiting" in approval.visit(url)["body"]
 
 
-def test_opening_the_link_decides_nothing(approval, alice):
-    asked = alice.call("request_approval", EXPENSE)
-    for _ in range(2):
-        approval.visit(approval.mailbox.link())
-    assert asked.answer(page={}).asked.keys() == {"page"}
-
-
 def test_a_decision_is_final_and_redirects_to_the_status(approval, alice):
     url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()

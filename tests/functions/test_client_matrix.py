@@ -257,15 +257,6 @@ def test_every_user_answers_every_example(matrix):
     assert not unanswered(matrix)
 
 
-def test_a_question_goes_through_the_channel_that_the_client_shows(matrix):
-    for profile in PROFILES:
-        cells = matrix[profile.name]
-        expected = "client" if profile.answers_forms else "App" if profile.shows_apps else "page"
-        assert (cells[PROMPT].word == "client") is (profile.answers_forms and not profile.is_legacy)
-        for tool in ("update_work_item", "provision_database"):
-            assert cells[tool].word == expected, (profile.name, tool)
-
-
 def test_the_page_shows_the_table_of_the_clients(matrix):
     words = {
         f"`{name}`": {tool if tool == LONG_WORK else f"`{tool}`": cell.word for tool, cell in cells.items()}

@@ -197,16 +197,11 @@ def ask_everything(ctx: Context) -> dict[str, Any]:
 @channels.tool
 def ask_twice(ctx: Context, name: str) -> dict[str, Any]:
     first, second = ctx.ask(Elicit("a", f"A of {name}?", int), Elicit("b", "B?", str))
-    RAN.append(name)
-    ctx.step("made", RAN.append, "step")
+    ctx.step("made", str, name)
     return {"a": first, "b": second, "keep": ctx.confirm("keep", "Keep it?")}
 
 
 channels.tool(sign_in)
-
-RAN: list[str] = []
-
-on_both_channels = pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
 
 
 @pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("cursor", "page"), ("vscode", "app")])
@@ -216,16 +211,7 @@ def test_every_kind_of_field_is_filled_in(client, channel):
     assert played.structured == {**ANSWER, "note": ""}
 
 
-@on_both_channels
-def test_a_call_that_ran_a_step_continues_with_the_next_question(client, channel):
-    RAN.clear()
-    played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=1, b="two", keep=True)
-    assert played.channels == (channel, channel)
-    assert played.structured == {"a": 1, "b": "two", "keep": True}
-    assert RAN.count("step") == 1
-
-
-@on_both_channels
+@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
 def test_a_user_declines_and_the_model_reads_it(client, channel):
     played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=DECLINE, b=DECLINE)
     assert (played.channels, played.failed) == ((channel,), True)
@@ -239,7 +225,7 @@ def test_a_question_waits_until_its_user_answers(client):
     assert asked.question("a") == "A of x?"
     confirm = asked.answer(a=1, b="two")
     assert confirm.question("keep") == "Keep it?"
-    assert confirm.answer(keep=False).structured["keep"] is False
+    assert confirm.answer(keep=False).structured == {"a": 1, "b": "two", "keep": False}
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,6 @@ from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
 NAMES = ClientProfile.names()
 
 
-def test_the_clients_that_most_people_use_have_a_profile():
-    expected = {
-        *("claude.ai", "claude-desktop", "claude-code", "chatgpt", "codex", "vscode", "cursor", "inspector"),
-        *("python-sdk", "python-sdk-initialize", "typescript-sdk", "typescript-sdk-initialize"),
-        *("fastmcp", "strands", "ai-sdk", "pydantic-ai", "openai-agents"),
-    }
-    assert expected <= set(NAMES)
-
-
 def test_an_unknown_name_is_refused_with_the_nearest_ones():
     with pytest.raises(ValueError, match=r"claude\.ai"):
         ClientProfile.load("claude-ai")

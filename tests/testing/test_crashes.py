@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.errors import StepInterrupted
 from mcp_roundtrip_testing import WITH_TASKS, Crash, Player, crashes
 
@@ -39,18 +39,6 @@ def order(ctx: Context) -> str:
     ctx.sleep("pause", 60_000)
     ctx.elicit("sure", "Sure?", bool)
     return ctx.step("confirm", send, token)
-
-
-@server.tool(task="required")
-async def orders(ctx: AsyncContext) -> dict[str, str]:
-    await ctx.run_as_task(ttl_ms=7_200_000)
-
-    async def one(branch: AsyncContext) -> str:
-        token = await branch.step("send", send, branch.idempotency_key("send"))
-        await branch.elicit("sure", "Sure?", bool)
-        return token
-
-    return await ctx.gather({"a": one, "b": one})
 
 
 @server.tool(task="required")
@@ -101,17 +89,6 @@ def test_a_tool_with_an_idempotent_api_has_the_same_result_after_every_crash(alw
         assert not play.observer.failures
         repeated += SENT.total() > 2
     assert repeated == 4, "killed or suspended before the result of each step was written"
-
-
-def test_workers_of_an_async_tool_are_killed_in_the_same_way():
-    numbers = []
-    for play in play_with_crashes():
-        done = play.call("orders").task.answer(**{"a/sure": True, "b/sure": True})
-        assert set(done.structured.values()) == set(SENT)
-        assert len(SENT) == 2
-        numbers.append(SENT.total())
-    assert numbers[0] == 2
-    assert max(numbers) > 2
 
 
 def test_a_repeated_nonidempotent_step_is_detected():

@@ -74,13 +74,6 @@ def test_a_task_is_played_in_three_lines():
     assert ran == ["create 4", "end"]
 
 
-def test_a_waiting_task_shows_the_view_of_its_client():
-    task = provisioning()
-    assert (task.status, task.status_message, task.asked.keys()) == ("input_required", None, {"keep"})
-    assert len(task.task_id) == 32
-    assert task.poll().detailed == task.detailed
-
-
 def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_together():
     task = start("compare")
     assert task.asked.keys() == {"a/name", "b/name"}
@@ -116,17 +109,6 @@ def test_raw_responses_can_be_sent():
     assert task.respond({"keep": {"action": "accept", "content": {"value": True}}}).structured["kept"] is True
 
 
-def test_a_sleeping_task_wakes_at_the_first_poll_after_its_time():
-    play = Player(server, WITH_TASKS)
-    task = play.call("naps").task
-    assert (task.status, ran) == ("working", ["before"])
-    play.clock.advance(29)
-    assert task.poll().status == "working"
-    play.clock.advance(1)
-    assert task.poll().text == "after"
-    assert ran == ["before", "after"]
-
-
 def test_sleeps_of_a_task_can_be_skipped():
     play = Player(server, WITH_TASKS)
     before = play.clock()
@@ -134,12 +116,6 @@ def test_sleeps_of_a_task_can_be_skipped():
     assert done.text == "after"
     assert play.clock() == pytest.approx(before + 30, abs=0.01)
     assert done.wake().detailed == done.detailed
-
-
-def test_a_cancelled_task_does_not_run_again():
-    cancelled = provisioning().cancel()
-    assert (cancelled.status, ran) == ("cancelled", ["create 4"])
-    assert cancelled.cancel().detailed == cancelled.detailed
 
 
 def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it():
@@ -164,13 +140,6 @@ def test_a_deleted_task_shows_the_error_of_the_poll():
     play.clock.advance(3 * 3600)
     with pytest.raises(AssertionError, match="-32602"):
         _ = task.poll().status
-
-
-def test_an_expired_task_has_failed():
-    play = Player(server, WITH_TASKS)
-    task = play.call("naps").task
-    play.clock.advance(3600)
-    assert task.poll().error["code"] == -32603
 
 
 def test_a_worker_without_time_is_followed_by_the_next():
@@ -216,12 +185,6 @@ def test_with_always_replay_every_step_runs_in_another_worker():
     assert ran == ["create 4", "end"]
     again = provisioning(always_replay=True).answer(keep="maybe")
     assert again.answer(keep=True).structured["kept"] is True
-
-
-def test_with_always_replay_a_sleep_happens_once():
-    play = Player(server, WITH_TASKS, always_replay=True)
-    assert play.call("naps").task.wake().text == "after"
-    assert ran == ["before", "after"]
 
 
 def test_with_always_replay_a_task_waits_until_a_page_was_visited():

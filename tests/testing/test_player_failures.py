@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, ElicitationDeclined, NotAwaited, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, NotAwaited, Server, ToolError
 from mcp_roundtrip_testing import (
-    DECLINE,
     WITH_TASKS,
     CallFailed,
     NotReplayable,
@@ -111,12 +110,6 @@ def test_a_tool_error_is_a_cause_with_a_readable_text():
     with pytest.raises(CallFailed, match="There is no such item") as failure:
         _ = played.structured
     assert 'raise ToolError("There is no such item.")' in shown(failure.value)
-
-
-def test_a_declined_question_is_a_cause_with_its_key():
-    with pytest.raises(CallFailed) as failure:
-        _ = Player(server).call("asks", size=DECLINE).structured
-    assert isinstance(failure.value.__cause__, ElicitationDeclined)
 
 
 def test_a_forgotten_await_is_a_cause_that_names_its_question():
