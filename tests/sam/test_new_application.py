@@ -24,9 +24,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
-from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services import ministack
-from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from mcp_roundtrip_tools.template.yaml_reader import parse
 from support import cloudformation, forked_programs, skips
 from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
@@ -195,10 +194,6 @@ def application(wheel, tmp_path_factory):
 def for_this_computer(new: str) -> str:
     """Return the command `new` for the interpreter and the architecture of this computer."""
     return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
-
-
-def test_the_wheel_is_part_of_the_application(application, wheel):
-    assert (application / "layer/wheels" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_sam_init_writes_the_same_application(application, tmp_path):
@@ -394,16 +389,3 @@ def test_the_application_has_the_resources_of_this_one(grown):
         }
 
     assert others(own.resources) == others(here.resources)
-
-
-def test_the_deployer_of_a_pipeline_may_create_every_type(grown):
-    assert {each["Type"] for each in evaluated(grown).resources.values()} <= PERMISSIONS.keys()
-
-
-def test_everyone_may_call_only_if_the_deployer_says_so(application):
-    template = load(application / "template.yaml")
-    with pytest.raises(KeyError):
-        cloudformation.parameters_of(template)["AuthMode"]
-    assert evaluated(application, TokenIssuer="").nested["Platform"].broken_rules
-    with pytest.raises(cloudformation.Refused):
-        cloudformation.parameters_of(template, TokenIssuer="http://id.example")

@@ -67,14 +67,6 @@ def version_of(function: str) -> dict[str, Any]:
     return resource
 
 
-def test_every_function_has_a_version_that_its_alias_points_to():
-    published = versions(transformed()["Resources"])
-    assert published.keys() == FOLDERS.keys()
-    for function, version in published.items():
-        live = properties(name_in(alias(function)))
-        assert (live["Name"], live["FunctionVersion"]) == ("live", f"${{{version}.Version}}")
-
-
 @every_function
 def test_a_function_and_its_version_change_with_the_settings_and_with_its_worker(function):
     """SAM derives names of versions from what the template says, not from values of parameters.
@@ -161,14 +153,6 @@ def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradu
     expected = {"ApplyOn": "PublishedVersions"} if function in WITH_ROUTES else never
     assert properties(function, "SnapStart").get("SnapStart", never) == expected
     assert properties(function).get("SnapStart", never) == never
-
-
-@every_function
-def test_a_function_can_have_provisioned_concurrency(function):
-    live = properties(name_in(alias(function)), PROVISIONED_CONCURRENCY)
-    documented = documented_block(PROVISIONED_CONCURRENCY)["ProvisionedConcurrencyConfig"]
-    assert live.get("ProvisionedConcurrencyConfig") == (documented if function in WITH_ROUTES else None)
-    assert "ProvisionedConcurrencyConfig" not in properties(name_in(alias(function)))
 
 
 @every_function

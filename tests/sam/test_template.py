@@ -391,11 +391,6 @@ def test_a_queue_delivers_one_task_per_invocation_and_redelivers_after_a_lost_wo
     }
 
 
-def test_every_worker_has_one_queue():
-    assert set(of_type("AWS::SQS::Queue")) == {"UndeliveredTasks", *QUEUE_OF.values()}
-    assert len(of_type("AWS::Lambda::EventSourceMapping")) == len(WORKERS)
-
-
 def test_the_table_has_the_keys_of_the_store_expires_items_and_outlives_the_stack():
     table = properties("TaskTable")
     keys = {key["AttributeName"]: key["KeyType"] for key in table["KeySchema"]}
