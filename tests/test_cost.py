@@ -59,42 +59,6 @@ def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one():
     assert not any("FunctionName" in str(each.get("Dimensions")) for each in alarms)
 
 
-def test_a_call_without_questions_calls_neither_kms_nor_dynamodb(usage):
-    assert usage.plain == {"request": 1, "front door": 1, "tool": 1}
-
-
-def test_a_question_costs_a_request_and_a_signature(usage):
-    assert usage.question == {"request": 1, "front door": 1, "tool": 1, "Sign": 1}
-
-
-def test_a_poll_dispatches_no_worker_and_reads_one_item(usage):
-    assert usage.poll == {"request": 1, "front door": 1, "read": 1}
-
-
-def test_a_worker_renews_its_lease_three_times_a_minute(usage):
-    assert usage.work_minute == {"write": 3, "renewal": 3, "work_ms": 60_000}
-
-
-def test_a_question_on_the_page_costs_no_signature(usage):
-    assert {name: usage.parked[name] for name in ("request", "front door", "tool", "worker", "Sign")} == {
-        "request": 5,
-        "front door": 5,
-        "tool": 2,
-        "worker": 0,
-        "Sign": 0,
-    }
-
-
-def test_only_directly_signed_states_cost_a_kms_call_each(kms_usages):
-    assert {title: each.per_state["Sign"] for title, each in kms_usages.items()} == {
-        "direct, signed": 1,
-        "direct, encrypted": 1,
-        "delegated, signed": 0,
-        "delegated, encrypted": 0,
-    }
-    assert all(sum(each.per_hour.values()) < 10 for each in kms_usages.values())
-
-
 # -- scale ----------------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Literal, Optional
 from uuid import UUID
 
 import jsonschema
@@ -28,7 +28,6 @@ from mcp_roundtrip import one_of
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
-from support.interpreters import run_program
 
 SECRET = "hunter2-hunter2"
 
@@ -89,10 +88,6 @@ def requested(model):
     for field in schema["properties"].values():
         official().validate(field)
     return schema
-
-
-def prop(annotation):
-    return requested(annotation)["properties"]["value"]
 
 
 def refused(model, content):
@@ -185,19 +180,6 @@ def test_dataclasses_and_typed_dicts_are_forms_too():
     assert Form.from_model(Row).parse({"name": "a"}) == {"name": "a"}
 
 
-def test_the_schema_is_equal_in_every_process():
-    program = """
-from typing import Literal
-from pydantic import BaseModel
-from mcp_roundtrip.arguments.elicitation_form import Form
-class M(BaseModel):
-    s: set[Literal["a", "b", "c", "d", "e"]] = {"e", "d", "c", "a"}
-print(Form.from_model(M).requested_schema)
-"""
-    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
-    assert len(runs) == 1
-
-
 def test_a_form_is_built_once_per_type():
     assert Form.from_model(AllFields) is Form.from_model(AllFields)
 
@@ -215,13 +197,9 @@ def test_choices_are_shown_in_their_order():
 @pytest.mark.parametrize(
     ("annotation", "schema", "answer", "value"),
     [
-        (bool, {"type": "boolean"}, True, True),
-        (str, {"type": "string"}, "a", "a"),
-        (int, {"type": "integer"}, 3, 3),
         (float, {"type": "number"}, 3, 3.0),
         (date, {"type": "string", "format": "date"}, "2026-07-28", date(2026, 7, 28)),
         (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
-        (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
         (
             list[Color],
             {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
@@ -267,17 +245,11 @@ def model(annotation):
     "annotation",
     [
         Point,
-        list[Point],
-        list[str],
-        list[int],
         list[list[Color]],
         tuple[Color, Color],
         dict[str, int],
-        int | str,
         Color | int,
         Level,
-        Literal[1, 2],
-        Any,
         None,
         bytes | int,
     ],

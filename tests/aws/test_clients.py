@@ -186,13 +186,6 @@ def test_a_configured_endpoint_is_used_as_botocore_uses_it(monkeypatch, environm
     oracle.close()
 
 
-def test_the_error_of_a_wrong_endpoint_names_the_setting_for_boto3_and_no_password():
-    with pytest.raises(SettingsError) as refused:
-        find_endpoint("kms", "eu-west-1", {"AWS_ENDPOINT_URL_KMS": "http://user:secret@x.test"})
-    assert refused.value.setting == "MCP_AWS_CLIENT"
-    assert "secret" not in str(refused.value)
-
-
 def test_a_region_of_another_partition_needs_an_endpoint_for_each_service():
     others = {name for each in PARTITIONS["partitions"] if each["id"] != "aws" for name in each["regions"]}
     assert others >= {"cn-north-1", "us-gov-west-1", "eusc-de-east-1", "us-iso-east-1"}

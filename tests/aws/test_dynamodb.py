@@ -1,7 +1,6 @@
 """DynamoStore: lost responses, conflicts and failures of DynamoDB."""
 
 import re
-import socket
 
 import pytest
 from hypothesis import given
@@ -193,11 +192,6 @@ def operation(request):
     return request.param
 
 
-def test_a_missing_table_is_a_store_error(dynamodb, operation):
-    with fails_with("ResourceNotFoundException"):
-        operation(DynamoStore(dynamodb, "missing"))
-
-
 REFUSALS = {
     "throttled": (400, "ProvisionedThroughputExceededException"),
     "denied": (400, "AccessDeniedException"),
@@ -209,33 +203,6 @@ REFUSALS = {
 def test_a_store_error_has_the_aws_error_code(operation, refusal, kind):
     with behind(Wire(refuse=[refusal]), kind=kind) as dynamodb, fails_with(refusal[1]):
         operation(DynamoStore(dynamodb, "tasks"))
-
-
-def test_a_refused_connection_is_a_store_error(operation, kind):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        dynamodb = client(f"http://127.0.0.1:{unused.getsockname()[1]}", kind=kind)
-        with fails_with("EndpointConnectionError"):
-            operation(DynamoStore(dynamodb, "tasks"))
-
-
-def test_a_dynamodb_that_does_not_respond_times_out(operation, kind):
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        dynamodb = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1, kind=kind)
-        with fails_with("timeout"):
-            operation(DynamoStore(dynamodb, "tasks"))
-        dynamodb.close()
-
-
-def test_a_truncated_response_is_a_store_error(ministack, operation, kind):
-    with behind(Wire(ministack, lose=[print]), kind=kind) as dynamodb, fails_with("ConnectionClosedError"):
-        operation(DynamoStore(dynamodb, "tasks"))
-
-
-@pytest.mark.parametrize("sk", ["", "J#" + 1023 * "x"])
-def test_a_key_that_dynamodb_refuses_is_a_store_error(store, sk):
-    with fails_with("ValidationException"):
-        store.put_new({"pk": "p", "sk": sk})
 
 
 def test_a_store_error_contains_nothing_of_an_item(store, dynamodb):

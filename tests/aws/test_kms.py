@@ -1,8 +1,5 @@
 """The KMS adapter with a real boto3 client and a strict KMS on 127.0.0.1."""
 
-import hmac
-import secrets
-import socket
 from typing import Any
 
 import pytest
@@ -119,17 +116,6 @@ def test_a_key_that_kms_refuses_is_an_error_with_the_aws_error_code(
         KmsMacKey(kms, mac_arn).mac(b"x")
 
 
-def test_a_missing_key_or_one_with_another_usage_is_a_key_service_error(kms, arn, clock):
-    with fails_with("NotFoundException"):
-        KmsKey(kms, arn[:-1], clock).trusted_public_half()
-    with fails_with("NotFoundException"):
-        KmsMacKey(kms, arn[:-1]).mac(b"x")
-    with fails_with("UnsupportedOperationException"):
-        KmsKey(kms, mac_key(kms), clock).trusted_public_half()
-    with fails_with("InvalidKeyUsageException"):
-        KmsMacKey(kms, arn).mac(b"x")
-
-
 @pytest.mark.parametrize("spec", ["ECC_NIST_P384", "RSA_2048"])
 def test_a_key_with_another_spec_is_a_key_service_error(spec):
     with mock_aws():
@@ -139,17 +125,7 @@ def test_a_key_with_another_spec_is_a_key_service_error(spec):
             KmsKey(kms, key_id, FakeClock()).trusted_public_half()
 
 
-def test_a_kms_that_cannot_be_reached_or_does_not_respond_is_a_key_service_error():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        with fails_with("EndpointConnectionError"):
-            KmsKey(client(f"http://127.0.0.1:{port}"), "arn", FakeClock()).trusted_public_half()
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        kms = client(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1)
-        with fails_with("timeout"):
-            KmsMacKey(kms, "arn").mac(b"x")
-        kms.close()
+def test_keys_without_any_key_are_a_key_service_error():
     with fails_with("no_key_configured"):
         KmsPublicKeys([]).find("kid")
 
@@ -176,16 +152,6 @@ def test_an_old_public_key_is_confirmed_with_kms_and_again_a_minute_after_a_fail
     assert key.trusted_public_half()
     assert key.trusted_public_half()
     assert strict_kms.calls["GetPublicKey"] == 3
-
-
-def test_a_public_key_that_cannot_be_confirmed_is_used_until_its_grace_period_ends(strict_kms, key, clock):
-    key.trusted_public_half()
-    strict_kms.fail_next(1000)
-    clock.now += MAX_UNCONFIRMED_S - 1
-    assert key.trusted_public_half()
-    clock.now += 1
-    with fails_with("ThrottlingException"):
-        key.trusted_public_half()
 
 
 @pytest.mark.parametrize("withdrawn", ["disabled", "being deleted"])
@@ -279,7 +245,9 @@ def test_without_kms_a_key_is_trusted_for_an_hour_at_any_setting_of_the_clock(
     clock.now += seconds
     strict_kms.fail_next(1000)
     assert key.trusted_public_half()
-    clock.now += MAX_UNCONFIRMED_S
+    clock.now += MAX_UNCONFIRMED_S - 1
+    assert key.trusted_public_half()
+    clock.now += 1
     with fails_with("ThrottlingException"):
         key.trusted_public_half()
 
@@ -301,12 +269,6 @@ def test_a_public_key_pinned_to_the_wrong_key_is_detected_when_signing(strict_km
     for _ in range(2):
         with fails_with("public_key_of_another_key"):
             signer.sign(b"x")
-
-
-def test_a_mac_is_hmac_sha_256(strict_kms, kms):
-    secret = secrets.token_bytes(32)
-    arn = strict_kms.import_key(secret)
-    assert KmsMacKey(kms, arn).mac(b"x") == hmac.digest(secret, b"x", "sha256")
 
 
 def test_a_short_key_id_is_equal_in_all_regions_and_differs_between_keys():

@@ -125,7 +125,6 @@ def typed(status, code, body):
 RESPONSES = {
     "signature": ("Sign", respond(200, {"KeyId": "k", "Signature": "AP8=", "SigningAlgorithm": "x"})),
     "MAC": ("GenerateMac", respond(200, {"KeyId": "k", "Mac": "AA=="})),
-    "public key": ("GetPublicKey", respond(200, {"KeyId": "k", "PublicKey": "AAAA"})),
     "item": ("GetItem", respond(200, {"Item": {**STORED, "n": {"N": "1"}, "S": {"S": "AA=="}}})),
     "no item": ("GetItem", respond(200, {})),
     "pages": (
@@ -144,20 +143,12 @@ RESPONSES = {
         refused("x#TransactionCanceledException", CancellationReasons=REASONS),
     ),
     "key state": ("Sign", refused("KMSInvalidStateException", message="pending deletion")),
-    "disabled": ("GetPublicKey", refused("DisabledException")),
     "unknown key": ("Sign", refused("NotFoundException:http://internal.amazon.com/coral/")),
-    "denied": ("GetItem", refused("AccessDeniedException", message="not authorized")),
-    "skewed": ("GetItem", refused("com.amazon.coral.service#RequestTimeTooSkewed")),
-    "throttled": ("UpdateItem", refused("ThrottlingException", message="slow down")),
     "failing": ("Sign", respond(500, {"__type": "KMSInternalException"})),
     "no JSON": ("Sign", respond(503, b"<html>Service Unavailable</html>")),
     "no body": ("Sign", respond(502, b"")),
     "redirect": ("GetItem", respond(301, b"", Location="https://evil.test/")),
     "no function": ("Invoke", typed(404, "ResourceNotFoundException", {"Type": "User", "Message": "none"})),
-    "no function, with a URL": (
-        "Invoke",
-        typed(404, "ResourceNotFoundException:http://internal/coral/", {"message": "x"}),
-    ),
     "too many requests": ("Invoke", typed(429, "TooManyRequestsException", {"Reason": "Limit"})),
     "code in the body": ("Invoke", respond(400, {"code": "InvalidRequestContentException", "message": "x"})),
     "type in the body": ("Invoke", respond(403, {"__type": "x#AccessDeniedException", "Message": "x"})),

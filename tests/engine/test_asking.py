@@ -189,17 +189,14 @@ def test_a_journaled_answer_of_another_build_cannot_be_replaced_by_the_client():
 @pytest.mark.parametrize(
     ("declared", "question", "missing"),
     [
-        ({}, Elicit("k", "?", str), {"elicitation": {"form": {}}}),
         ({"elicitation": {"url": {}}}, Elicit("k", "?", str), {"elicitation": {"form": {}}}),
         ({"elicitation": {}}, ElicitUrl("k", "?", "https://x.test", bool), {"elicitation": {"url": {}}}),
-        ({}, Sample("k", "?", 1), {"sampling": {}}),
         ({"sampling": {}}, Sample("k", "?", 1, {"tools": []}), {"sampling": {"tools": {}}}),
         (
             {"sampling": {}},
             Sample("k", "?", 1, {"includeContext": "thisServer"}),
             {"sampling": {"context": {}}},
         ),
-        ({}, ListRoots(), {"roots": {}}),
     ],
 )
 def test_an_unsupported_question_names_exactly_the_missing_capabilities(declared, question, missing):

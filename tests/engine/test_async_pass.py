@@ -86,17 +86,6 @@ def test_a_pass_waits_for_branches_that_wait_for_other_things():
     assert asked(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": waits}))()) == {"a/q", "b/late"}
 
 
-def test_tasks_of_a_task_group_use_one_branch_each():
-    async def body(ctx: AsyncContext) -> list[str]:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(ask(ctx.branch(name))) for name in ("a", "b")]
-        return [task.result() for task in tasks]
-
-    call = AsyncPasses(body)
-    assert asked(call()) == {"a/q", "b/q"}
-    assert call(**{"a/q": accept("1"), "b/q": accept("2")}) == Done(["1", "2"])
-
-
 def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
     ran: list[str] = []
 
@@ -163,15 +152,6 @@ def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_st
     assert asked(call()) == {"q"}
     assert call(q=accept("x")) == Done("done")
     assert tasks[-1].cancelled()
-
-
-def test_a_tool_that_swallows_its_cancellation_is_suspended():
-    async def body(ctx: AsyncContext) -> str:
-        with suppress(BaseException):
-            return await ctx.elicit("q", "?", str)
-        return "continued"
-
-    assert asked(AsyncPasses(body)()) == {"q"}
 
 
 def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass():

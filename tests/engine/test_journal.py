@@ -8,16 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
-from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
+from mcp_roundtrip.engine.journal import Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
 from support.json_values import any_json, places, replaced
 from support.passes import Passes
-
-
-def test_entries_are_serialized_as_short_rows_and_empty_members_are_not():
-    journal = Journal("id", (Entry("a", Kind.STEP, 1), Entry("b", Kind.ANSWER, {}, "m", "f")))
-    assert journal.to_json() == {"v": 1, "id": "id", "j": [["a", "s", 1], ["b", "a", {}, "m", "f"]]}
 
 
 def test_a_fingerprint_names_what_changed():
@@ -63,23 +58,16 @@ def test_a_changed_journal_is_refused_or_read_as_it_is(path, new):
     [
         {"id": ""},
         {"id": "\ud800"},
-        {"id": 1},
-        {"j": {}},
         {"j": [[]]},
         {"j": [["a", "s"]]},
         {"j": [["a", "z", 1]]},
         {"j": [["", "s", 1]]},
         {"j": [["a", "s", 1], ["a", "s", 2]]},
         {"j": [["a", "a", {}, "m", "f", 1]]},
-        {"q": {"a": "mf"}},
-        {"h": []},
         {"r": -1},
-        {"p": "1"},
         {"p": -1},
-        {"r": True},
         {"x": 1},
         {"j": [["a", "\ud800", 1]]},
-        {"q": "\ud800"},
     ],
     ids=ascii,
 )

@@ -60,20 +60,13 @@ def refused(outcome: Outcome, *named: str) -> str:
 
 USES: dict[str, Callable[[Any], Any]] = {
     "if": lambda call: delete() if call else None,
-    "and": lambda call: call and delete(),
-    "or": lambda call: call or delete(),
     "not": lambda call: not call,
     "==": lambda call: call == True,  # noqa: E712
-    "!=": lambda call: call != "no",
     "<": lambda call: call < 3,
-    ">=": lambda call: call >= 3,
     "sorted": lambda call: sorted([call, 1]),
     "f-string": lambda call: f"{call}",
-    "f-string with a format": lambda call: f"{call:>10}",
     "str": str,
-    "str.format": "{}".format,
     "for": list,
-    "unpacking": lambda call: [*call],
     "in": lambda call: "x" in call,
 }
 
@@ -184,10 +177,6 @@ UNAWAITED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "create_task": (lambda ctx: asyncio.create_task(sure(ctx)), "a task that has not ended"),
     "a separate task": (
         lambda ctx: asyncio.create_task(asyncio.wait_for(sure(ctx), 60)),
-        "a task that has not ended",
-    ),
-    "an interrupted step": (
-        lambda ctx: asyncio.create_task(ctx.step("wait", asyncio.sleep, 3600)),
         "a task that has not ended",
     ),
     "an interrupted step of a separate task": (
@@ -332,9 +321,7 @@ def test_calls_of_a_cancelled_branch_are_not_reported():
 
 WAYS_OF_ASYNCIO: dict[str, Callable[[Any], Any]] = {
     "gather": lambda call: asyncio.gather(call),
-    "gather, twice the same": lambda call: asyncio.gather(call, call),
     "create_task": asyncio.create_task,
-    "ensure_future": asyncio.ensure_future,
     "shield": asyncio.shield,
     "a task of wait_for": lambda call: asyncio.create_task(asyncio.wait_for(call, 60)),
 }
@@ -349,7 +336,7 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule):
 
     call = AsyncPasses(body)
     assert isinstance(call(), NeedsInput)
-    assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]], [7, ["x", "x"]])
+    assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]])
 
 
 def test_a_branch_may_return_an_awaitable_call_and_another_await_it():

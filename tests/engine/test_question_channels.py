@@ -15,13 +15,8 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcomes import Done, Outcome
-from support.passes import Passes, accept, asked, error, value
-
-
-def only_question(outcome: Outcome) -> dict[str, Any]:
-    (question,) = asked(outcome).values()
-    return dict(question)
+from mcp_roundtrip.engine.outcomes import Done
+from support.passes import Passes, accept, error, value
 
 
 def messages(**content: Any) -> list[dict[str, Any]]:
@@ -69,18 +64,9 @@ def test_all_params_of_the_schema_are_accepted():
     [
         ({"messages": [{"role": "system", "content": CONTENTS[0]}]}, "$.messages[0].role"),
         ({"messages": messages(type="video")}, "$.messages[0].content.type"),
-        ({"messages": messages(type="text")}, "$.messages[0].content"),
         ({"messages": messages(type="image", data="!", mimeType="image/png")}, "$.messages[0].content.data"),
-        (
-            {"messages": messages(type="text", text="a", annotations={"audience": "user"})},
-            "$.messages[0].content.annotations.audience",
-        ),
         ({"max_tokens": 2**53}, "$.maxTokens"),
-        ({"modelPreferences": {"costPriority": 5}}, "$.modelPreferences.costPriority"),
-        ({"tools": [{**TOOL, "annotations": {"readOnlyHint": 1}}]}, "$.tools[0].annotations.readOnlyHint"),
         ({"tools": [{"name": "a", "inputSchema": {"type": "string"}}]}, "$.tools[0].inputSchema.type"),
-        ({"toolChoice": {"mode": "always"}}, "$.toolChoice.mode"),
-        ({"system_prompt": "Be brief"}, "`system_prompt`"),
     ],
 )
 def test_params_that_the_schema_does_not_allow_are_refused_by_place(given, place):
@@ -134,18 +120,6 @@ def test_done_is_not_called_again_in_later_passes():
     assert complete == []
 
 
-def test_a_signed_link_is_equal_in_every_pass():
-    def body(ctx: Context) -> None:
-        url = ctx.signed_link("link", "https://x.test/go?a=1", ttl_ms=60_000)
-        ctx.elicit_url("login", "Sign in", url, done=lambda: False)
-
-    call = Passes(body)
-    url = only_question(call())["params"]["url"]
-    assert url == f"https://x.test/go?a=1&mcp_link=link.run-1.{int(call.clock.now) + 60}"
-    call.clock.advance(10)
-    assert only_question(call(login={"action": "accept"}))["params"]["url"] == url
-
-
 def approval(ctx: Context) -> Any:
     return ctx.request("approve", "com.example/approval", {"amount": 5})
 
@@ -176,22 +150,8 @@ def test_the_reason_for_asking_again_does_not_change_the_fingerprint():
     assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).request().fingerprint
 
 
-async def answer_later() -> bool:
-    return False
-
-
-def test_an_async_done_is_refused_in_a_sync_tool():
-    call = Passes(lambda ctx: ctx.elicit_url("u", "m", "https://x.test", done=answer_later)).begun()
-    assert error(call(u={"action": "accept"}), UsageError)
-
-
 def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment():
-    link = value(Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app#/pay"))())
+    link = value(Passes(lambda ctx: ctx.signed_link("link", "https://x.test/app?a=1#/pay"))())
     address, _, fragment = link.partition("#")
-    assert address.startswith("https://x.test/app?mcp_link=")
+    assert address.startswith("https://x.test/app?a=1&mcp_link=")
     assert fragment == "/pay"
-
-
-@pytest.mark.parametrize("message", [None, 7, b"x"])
-def test_a_message_that_is_not_text_is_a_usage_error(message):
-    assert error(Passes(lambda ctx: ctx.elicit("q", message, str))(), DefinitionError)

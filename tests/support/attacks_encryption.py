@@ -11,7 +11,7 @@ from mcp_roundtrip.state.jwe import short_key_id
 from mcp_roundtrip_testing.ports import LocalMacKey
 from support.attacks_signature import ARN, LINK
 from support.forgery import SECRET, Attack, Forge
-from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, NOW, b64, encrypted, epoch_secret, unb64
+from support.tokens import ENCRYPTED, EPOCH, KEY, MAC, b64, encrypted, epoch_secret, unb64
 
 NEXT_MAC = LocalMacKey("mrk-2", b"a newer secret of the tests")
 FORGED_SECRETS = {
@@ -19,7 +19,6 @@ FORGED_SECRETS = {
     "a digest of the public key": hashlib.sha256(
         KEY.public_key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     ).digest(),
-    "a digest of the kid": hashlib.sha256(f"{MAC.short_key_id}.{EPOCH}".encode()).digest(),
     "the key of another epoch": epoch_secret(EPOCH + 1),
     "the key of another MAC key": epoch_secret(EPOCH, NEXT_MAC),
     "half the key": SECRET[:16],
@@ -94,28 +93,15 @@ def as_json(forge: Forge) -> str:
 OUTER_MEMBERS: dict[str, Any] = {
     "zip": "DEF",
     "crit": ["kid"],
-    "p2c": 1,
     "epk": {"kty": "EC"},
-    "apu": "AAAA",
-    "jwk": {"kty": "oct"},
     "jku": "https://evil.example/jwks",
-    "crt": "AAAA",
 }
 HEADERS = {
-    **{
-        f"outer alg {alg!r}": outer(alg=alg)
-        for alg in ("none", "DIR", "A256KW", "A256GCMKW", "RSA-OAEP", "ECDH-ES", "ES256", "", 5, None)
-    },
+    **{f"outer alg {alg!r}": outer(alg=alg) for alg in ("none", "DIR", "A256KW", "ES256", 5, None)},
     "outer alg PBES2": outer(alg="PBES2-HS256+A128KW", p2c=2**31 - 1, p2s="AAAA"),
-    **{
-        f"outer enc {enc!r}": outer(enc=enc)
-        for enc in ("A128GCM", "A192GCM", "a256gcm", "A256CBC-HS512", "none", "", 5, None)
-    },
-    **{
-        f"outer typ {typ!r}": outer(typ=typ)
-        for typ in ("JWT", "JOSE", "mcp-link+jwt", "mcp-rs-crt+jwt", "MCP-RS+JWT", "", 5, None)
-    },
-    **{f"outer cty {cty!r}": outer(cty=cty) for cty in ("jwt", "JWE", "json", "", 5, None)},
+    **{f"outer enc {enc!r}": outer(enc=enc) for enc in ("A128GCM", "a256gcm", "none", 5, None)},
+    **{f"outer typ {typ!r}": outer(typ=typ) for typ in ("JWT", "mcp-link+jwt", "MCP-RS+JWT", 5, None)},
+    **{f"outer cty {cty!r}": outer(cty=cty) for cty in ("jwt", "JWE", 5, None)},
     **{f"outer header member {name}": outer(**{name: value}) for name, value in OUTER_MEMBERS.items()},
     **{
         f"outer kid {kid!r}": outer(kid=kid)
@@ -126,8 +112,6 @@ HEADERS = {
         '"typ":"mcp-rs+jwt"}'.encode()
     ),
     "an outer header that is an array": outer_json(b"[]"),
-    "an outer header that is not JSON": outer_json(b"{"),
-    "an outer header that is not UTF-8": outer_json(b'{"kid":"\xff"}'),
     "an outer header of 100 levels": outer_json(b"[" * 100 + b"]" * 100),
     "an outer header of 1,000 levels": outer_json(b"[" * 1000 + b"]" * 1000, "malformed"),
     "an outer header without content": outer_json(b""),
@@ -137,12 +121,10 @@ PARTS = {
     "three parts": parts(lambda token: [token[0], *token[3:]]),
     "four parts": parts(lambda token: [token[0], *token[2:]]),
     "six parts": parts(lambda token: [*token, "AAAA"]),
-    "IV of 8 bytes, encrypted with it": with_iv(8),
     "IV of 16 bytes, encrypted with it": with_iv(16),
     "no IV": parts(lambda token: [*token[:2], "", *token[3:]]),
     "another IV": parts(lambda token: [*token[:2], b64(bytes(12)), *token[3:]], "decryption"),
     "tag truncated to 12 bytes": parts(lambda token: [*token[:4], token[4][:16]]),
-    "tag truncated to 4 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4])[:4])]),
     "tag of 17 bytes": parts(lambda token: [*token[:4], b64(unb64(token[4]) + b"\0")]),
     "no tag": parts(lambda token: [*token[:4], ""]),
     "a tag of zeros": parts(lambda token: [*token[:4], b64(bytes(16))], "decryption"),
@@ -173,27 +155,21 @@ EPOCHS = {
     "the previous epoch, after the lifetime of a round": epoch(EPOCH - 1, "epoch", later_s=600),
     "the next epoch": epoch(EPOCH + 1, "epoch"),
     "two epochs before": epoch(EPOCH - 2, "epoch"),
-    "epoch 1": epoch(1, "epoch"),
     "the last epoch": epoch(9_999_999_999, "epoch"),
-    "the epoch in seconds": epoch(NOW, "epoch"),
     "an epoch of 300 digits": epoch(10**299, "malformed"),
     **{
         f"epoch {name!r:.24}": epoch(name, "header")
         for name in (
-            *(0, -EPOCH, -1, 10**10, 10**30, f"0{EPOCH}", f"+{EPOCH}", f" {EPOCH}", f"{EPOCH}\n"),
-            *("", "500_000", "5e5", "0x7a120", f"{EPOCH}.0", f"{EPOCH}.{EPOCH}", "NaN", "../etc"),
-            *("５０００００", "٥٠٠٠٠٠", "50000²", "\ud800"),
+            *(0, -EPOCH, 10**10, f"0{EPOCH}", f"+{EPOCH}", f" {EPOCH}", f"{EPOCH}\n"),
+            *("", "5e5", f"{EPOCH}.{EPOCH}", "../etc", "５０００００", "\ud800"),
         )
     },
     **{
         f"generation {generation!r}": outer(reason, kid=f"{generation}.{EPOCH}")
         for generation, reason in {
             short_key_id("mrk-of-the-attacker"): "unknown_key",
-            MAC.short_key_id.swapcase(): "unknown_key",
             MAC.short_key_id[:-1]: "header",
             f"{MAC.short_key_id}A": "header",
-            "": "header",
-            "../../..": "header",
             "аааааааа": "header",
         }.items()
     },

@@ -33,15 +33,9 @@ ARN = "arn:aws:kms:us-east-1:666666666666:key/0f0e0d0c-0b0a-0908-0706-0504030201
 FURTHER_MEMBERS: dict[str, Any] = {
     "jwk": {"kty": "EC"},
     "jku": "https://evil.example/jwks",
-    "x5u": "https://evil.example/cert",
-    "x5c": ["AAAA"],
-    "x5t": "AAAA",
     "crit": ["exp"],
     "b64": False,
     "zip": "DEF",
-    "cty": "JWT",
-    "enc": "A256GCM",
-    "p2c": 2**31,
 }
 
 
@@ -64,23 +58,15 @@ def signature(change: Callable[[Forge], bytes], reason: str = "signature") -> At
     return Attack(lambda forge: forge.with_signature(change(forge)), reason)
 
 
-def scalars(change: Callable[[int, int], tuple[int, int]]) -> Attack:
-    """Change r and s of the signature."""
-
-    def changed(forge: Forge) -> bytes:
-        r, s = change(*r_and_s(forge))
-        return r.to_bytes(32, "big") + s.to_bytes(32, "big")
-
-    return signature(changed)
-
-
 def r_and_s(forge: Forge) -> tuple[int, int]:
     raw = forge.signature
     return int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
 
 
-def swapped(r: int, s: int) -> tuple[int, int]:
-    return s, min(r, P256_ORDER - r)
+def with_high_s(forge: Forge) -> bytes:
+    """Return the other of the two valid signatures of one message."""
+    r, s = r_and_s(forge)
+    return r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big")
 
 
 def json_of(reason: str, change: Callable[[bytes], bytes]) -> Attack:
@@ -92,28 +78,15 @@ def header_json(header: bytes, reason: str = "header") -> Attack:
     return Attack(lambda forge: forge.signed(header, forge.claims), reason)
 
 
-def exported(key: LocalKey, encoding: Encoding) -> bytes:
-    return key.public_key.public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
-
-
-SECRETS: dict[str, Callable[[Forge], bytes]] = {
-    "the PEM": lambda forge: exported(forge.key, Encoding.PEM),
-    "the DER": lambda forge: exported(forge.key, Encoding.DER),
-    "the root's PEM": lambda forge: exported(KEY, Encoding.PEM),
-    "the kid": lambda forge: KEY.kid.encode(),
-    "the certificate": lambda forge: forge.certificate.encode(),
-    "nothing": lambda forge: b"",
-}
-
-
-def keyed(alg: str, secret: Callable[[Forge], bytes], said: str) -> Callable[[Forge], object]:
+def keyed_with_the_public_key(alg: str) -> Callable[[Forge], object]:
     """Replace the signature by a MAC, with the right or a wrong algorithm name."""
 
     def forged(forge: Forge) -> object:
         signing_input = ".".join(
-            b64(json.dumps(part).encode()) for part in (forge.header | {"alg": said}, forge.claims)
+            b64(json.dumps(part).encode()) for part in (forge.header | {"alg": alg}, forge.claims)
         )
-        mac = hmac.digest(secret(forge), signing_input.encode(), alg.replace("HS", "sha"))
+        secret = forge.key.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+        mac = hmac.digest(secret, signing_input.encode(), "sha256")
         return forge.wrap(f"{signing_input}.{b64(mac.ljust(64, bytes(1)))}")
 
     return forged
@@ -123,23 +96,16 @@ HEADERS = {
     **{
         f"alg {alg!r}": header(alg=alg)
         for alg in (
-            *("none", "None", "nOnE", "", "es256", "ES256 ", "ES384", "ES256K", "EdDSA", "RS256", "HS256"),
-            *("dir", 5, True, ["ES256"], {"alg": "ES256"}),
+            *("none", "", "es256", "ES256 ", "ES384", "RS256", "HS256", "dir"),
+            *(5, True, ["ES256"], {"alg": "ES256"}),
         )
     },
     "without alg": header(alg=None),
     "alg none, unsigned": Attack(
         lambda forge: forge.wrap(b64(b'{"alg":"none"}') + f".{forge.inner.split('.')[1]}."), "malformed"
     ),
-    **{
-        f"{alg} keyed with {name}": Attack(keyed(alg, secret, alg), "header")
-        for alg in ("HS256", "HS384", "HS512")
-        for name, secret in SECRETS.items()
-    },
-    **{
-        f"HS256 keyed with {name}, said to be ES256": Attack(keyed("HS256", secret, "ES256"), "signature")
-        for name, secret in SECRETS.items()
-    },
+    "HS256 keyed with the PEM": Attack(keyed_with_the_public_key("HS256"), "header"),
+    "HS256 keyed with the PEM, said to be ES256": Attack(keyed_with_the_public_key("ES256"), "signature"),
     **{
         f"typ {typ!r}": header(typ=typ)
         for typ in ("JWT", "at+jwt", "mcp-link+jwt", "mcp-rs-crt+jwt", "MCP-RS+JWT", "", 5)
@@ -152,13 +118,11 @@ HEADERS = {
     ),
     "a header with NaN": header_json(b'{"alg":NaN}'),
     "a header that is an array": header_json(b"[]"),
-    "a header that is not JSON": header_json(b"{"),
-    "a header that is not UTF-8": header_json(b'{"alg":"\xff"}'),
     "a header of 1,000 levels": header_json(b"[" * 1000 + b"]" * 1000),
     "a header of 30,000 levels": header_json(b"[" * 30_000, "malformed"),
 }
 KEYS = {
-    **{f"kid {kid!r}": named(kid) for kid in (ARN, "../../etc/passwd", "alias/aws/ssm", "", "\ud800")},
+    **{f"kid {kid!r}": named(kid) for kid in (ARN, "../../etc/passwd", "", "\ud800")},
     **{f"kid {kid!r}": named(kid, "header") for kid in (5, ["a", "list"], {"kid": KEY.kid})},
     "without kid and certificate": named(None, "header"),
     "kid and certificate": Attack(
@@ -187,14 +151,8 @@ KEYS = {
     ),
 }
 SIGNATURES = {
-    "signature (0, 0)": scalars(lambda r, s: (0, 0)),
-    "signature (n, n)": scalars(lambda r, s: (P256_ORDER, P256_ORDER)),
-    "signature (r, 0)": scalars(lambda r, s: (r, 0)),
-    "signature (0, s)": scalars(lambda r, s: (0, s)),
-    "signature (n, s)": scalars(lambda r, s: (P256_ORDER, s)),
-    "signature (1, 1)": scalars(lambda r, s: (1, 1)),
-    "signature with the high s": scalars(lambda r, s: (r, P256_ORDER - s)),
-    "signature with r and s swapped": scalars(swapped),
+    "signature (0, 0)": signature(lambda forge: bytes(64)),
+    "signature with the high s": signature(with_high_s),
     "signature in DER": signature(lambda forge: utils.encode_dss_signature(*r_and_s(forge)), "malformed"),
     "signature of 63 bytes": signature(lambda forge: forge.signature[:63], "malformed"),
     "signature of 65 bytes": signature(lambda forge: forge.signature + b"\0", "malformed"),
@@ -206,17 +164,11 @@ SIGNATURES = {
 CONTENTS = {
     "a duplicate claim": json_of("payload", lambda claims: claims[:-1] + b',"exp":9999999999}'),
     "NaN": json_of("payload", lambda claims: claims.replace(str(NOW).encode(), b"NaN", 1)),
-    "Infinity": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"Infinity", 1)),
-    "1e400": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"1e400", 1)),
-    "5,000 digits": json_of("payload", lambda claims: claims.replace(str(NOW + 600).encode(), b"9" * 5000)),
     "claims of 3,000 levels": json_of("payload", lambda _: b'{"st":' + b"[" * 3000 + b"]" * 3000 + b"}"),
     "claims that are not UTF-8": json_of("payload", lambda _: b'{"st":"\xff"}'),
-    "claims in UTF-16": json_of("payload", lambda claims: claims.decode().encode("utf-16")),
     "claims after a byte order mark": json_of("payload", lambda claims: b"\xef\xbb\xbf" + claims),
     "claims with trailing text": json_of("payload", lambda claims: claims + b"{}"),
     "claims that are an array": json_of("payload", lambda _: b"[]"),
-    "claims that are null": json_of("payload", lambda _: b"null"),
-    "claims that are not JSON": json_of("payload", lambda _: b"compressed"),
     "no claims": json_of("payload", lambda _: b""),
     "a link": Attack(lambda forge: forge.wrap(LINK), "header"),
     "a link's claims": Attack(lambda forge: forge.signed(forge.header, claims_of(LINK)), "claims"),

@@ -7,8 +7,7 @@ from typing import Any
 from support.forgery import FORGES, Attack
 from support.tokens import DELEGATED, DIRECT, ENCRYPTED, SIGNED, b64
 
-SUFFIXES = ("=", "==", ".", "A", "\n", "\r\n", " ", "\0", "\u200b", "\ud800", "-TAMPERED")
-PREFIXES = ("\n", " ", ".", "\ufeff")
+SUFFIXES = ("=", ".", "A", "\n", " ", "\0", "\ud800")
 
 
 def spelt(name: str, change: Callable[[str], str]) -> dict[str, Attack]:
@@ -25,10 +24,6 @@ def replaced_by(value: object, reason: str = "malformed") -> Attack:
 
 def appended(suffix: str) -> dict[str, Attack]:
     return spelt(f"{suffix!r} appended", lambda token: token + suffix)
-
-
-def prefixed(prefix: str) -> dict[str, Attack]:
-    return spelt(f"{prefix!r} put before", lambda token: prefix + token)
 
 
 def full_width(token: str) -> str:
@@ -54,12 +49,10 @@ SPELLINGS = {
     **{f"{value!r:.20} instead of a string": replaced_by(value, "not_a_string") for value in NOT_STRINGS},
     "empty": replaced_by(""),
     "only dots": replaced_by("...."),
-    "another script": replaced_by("é" * 300),
     "full-width letters": Attack(lambda forge: full_width(forge.token), "malformed"),
     "one character over the limit": replaced_by("A" * 262_145, "too_long"),
-    "five megabytes": replaced_by("A" * 5_000_000, "too_long"),
     **{name: attack for suffix in SUFFIXES for name, attack in appended(suffix).items()},
-    **{name: attack for prefix in PREFIXES for name, attack in prefixed(prefix).items()},
+    **spelt("a line feed put before", lambda token: "\n" + token),
     **spelt("the first dot doubled", lambda token: token.replace(".", "..", 1)),
     **spelt("without the last part", lambda token: token.rpartition(".")[0]),
     "without payload": Attack(

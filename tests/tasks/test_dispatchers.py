@@ -5,7 +5,6 @@ Functions are invoked through the Invoke API of `local`, queues are ministack's;
 
 import json
 import secrets
-import socket
 from pathlib import Path
 from queue import Queue
 from unittest.mock import Mock
@@ -257,26 +256,6 @@ def test_each_task_runs_once_however_often_it_is_dispatched(deployed):
     assert sorted(ran) == ["a", "b", "c"]
 
 
-ADDRESSES = {
-    "functions": function_arn("LossyDispatcher", "1"),
-    "queued": "http://127.0.0.1/000000000000/missing",
-}
-
-
-@pytest.mark.parametrize(
-    ("service", "address"), [("LAMBDA", ADDRESSES["functions"]), ("SQS", ADDRESSES["queued"])]
-)
-def test_an_unreachable_service_is_a_store_error(environment, service, address):
-    dispatcher = AwsDispatcher(clients(), lambda: 0)
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        environment(**{service: f"http://127.0.0.1:{unused.getsockname()[1]}"})
-        with pytest.raises(StoreError) as failed:
-            dispatcher.dispatch(address, "p#t")
-    assert failed.value.reason == "EndpointConnectionError"
-    close_clients(dispatcher)
-
-
 @pytest.mark.parametrize(("version", "invoked"), [("live", "live"), ("7", None)])
 def test_a_task_runs_on_its_version_or_on_the_newest_if_that_was_deleted(functions, version, invoked):
     functions.address = function_arn("Jobs", version)
@@ -307,7 +286,9 @@ def test_a_version_that_may_not_be_invoked_is_not_replaced_by_the_newest():
 @pytest.mark.parametrize(("at_ms", "delay_s"), [(900, 0), (1_001, 0), (5_000, 4), (2_000_000, 900)])
 def test_a_wake_up_is_delivered_at_its_time_or_in_less_than_a_second(at_ms, delay_s):
     client = Mock()
-    AwsDispatcher(OneClient(client), lambda: 1_001).dispatch_at(ADDRESSES["queued"], "p#t", at_ms)
+    AwsDispatcher(OneClient(client), lambda: 1_001).dispatch_at(
+        "http://127.0.0.1/000000000000/jobs", "p#t", at_ms
+    )
     assert client.call.call_args.kwargs["DelaySeconds"] == delay_s
 
 

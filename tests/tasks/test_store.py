@@ -113,16 +113,12 @@ def test_a_partition_of_several_megabytes_is_read_completely(store):
 
 VALUES = {
     "empty text": "",
-    "empty bytes": b"",
     "text that JSON escapes": '"\\\n\x00\x7f\u2028',
-    "escapes of JSON in ASCII": '{"\\ud800":"\\u0000"}',
     "text outside the Basic Multilingual Plane": "naïve \U0001f600 e\u0301",
     "bytes that are not UTF-8": bytes(range(256)),
     "zero": 0,
     "a negative number": -1_795_000_000_000,
     "38 digits": 10**38 - 1,
-    "38 digits, negative": 1 - 10**38,
-    "a number with many trailing zeros": 10**37,
 }
 
 
@@ -138,12 +134,10 @@ def test_a_value_round_trips(store, value):
 
 CONDITION_RESULTS = {
     "equal text": (Equals("st", "working"), True),
-    "other text": (Equals("st", "failed"), False),
     "equal number": (Equals("ver", 3), True),
     "other number": (Equals("ver", 4), False),
     "equal bytes": (Equals("raw", b"\x00\xff"), True),
     "text with the digits of the number": (Equals("ver", "3"), False),
-    "number against a missing attribute": (Equals("none", 0), False),
     "text against a missing attribute": (Equals("none", ""), False),
     "below": (Below("ver", 4), True),
     "less than an equal number": (Below("ver", 3), False),
@@ -152,15 +146,11 @@ CONDITION_RESULTS = {
     "greater than an equal number": (Above("ver", 3), False),
     "greater than with a missing attribute": (Above("none", -1), False),
     "one of": (has_one_of("st", "failed", "working"), True),
-    "one of a single value": (has_one_of("st", "working"), True),
     "not one of": (has_one_of("st", "failed", "cancelled"), False),
     "all": (all_of(Equals("st", "working"), Below("ver", 4)), True),
-    "all of, one false": (all_of(Equals("st", "working"), Below("ver", 3)), False),
     "any": (any_of(Equals("st", "failed"), Above("ver", 2)), True),
-    "any of, all false": (any_of(Equals("st", "failed"), Above("ver", 3)), False),
     "any of within all of": (all_of(any_of(Above("ver", 9), Below("ver", 9)), Equals("st", "working")), True),
     "all of within any of": (any_of(all_of(Above("ver", 1), Below("ver", 3)), Equals("st", "failed")), False),
-    "nested single conditions": (all_of(any_of(all_of(Equals("ver", 3)))), True),
     "present is not absent": (Absent("st"), False),
     "absent and equal": (all_of(Absent("none"), Equals("ver", 3)), True),
     "absent or equal": (any_of(Absent("st"), Equals("ver", 3)), True),
