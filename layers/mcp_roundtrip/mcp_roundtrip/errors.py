@@ -224,7 +224,10 @@ class Drift(McpRoundtripError):
         self.key = key
         self.changed = changed
         self.steps = steps
-        self.add_note("A deployment changed a call in flight: roll back, or give what changes a new key")
+        self.add_note(
+            "A deployment changed a call in flight: roll back, or give what changes a new key (a step with a "
+            "new key runs again)"
+        )
 
 
 class ErrorWithReason(McpRoundtripError):
