@@ -106,7 +106,10 @@ def build(
     jti: str,
     limits: Limits,
 ) -> dict[str, Any]:
-    """Return the claims of a token. Raises StateRejected (`flow_expired`); ValueError for the arguments."""
+    """Return the claims of a token minted at `now`; `first_issued_at` is None for the first of a flow.
+
+    Raises StateRejected (`flow_expired`), and ValueError for arguments that JSON cannot represent.
+    """
     iat = int(now)
     oiat = iat if first_issued_at is None else first_issued_at
     flow_end = oiat + limits.flow_ttl_s

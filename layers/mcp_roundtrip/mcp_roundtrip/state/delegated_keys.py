@@ -78,7 +78,8 @@ class TrustedKeys:
         """Trust `roots` and the keys that they certify. `revoked`: the `jti` of certificates."""
         self._by_kid = jws.key_finder(roots)
         self._revoked = frozenset(revoked)
-        self._read = lru_cache(_MAX_CACHED)(self._verify)  # `find` makes the checks that depend on the time
+        # `find` checks the root key, the times, the parties and the revocations each time.
+        self._read = lru_cache(_MAX_CACHED)(self._verify)
 
     def find(
         self, members: Mapping[str, Any], *, issuer: str, audience: str, now: float, skew_s: int
