@@ -37,8 +37,8 @@ async def _await(call: Awaitable[T]) -> T:
 class AsyncContext(ContextBase):
     """Asks, runs steps and reports for an `async def` tool: the value of the parameter annotated with it.
 
-    A question without an answer parks its coroutine, and other branches continue. The round ends when every
-    branch is parked and every step in flight is journaled.
+    A question without an answer suspends its coroutine, and other branches continue. The round ends when
+    every branch is suspended and every step in flight is journaled.
     """
 
     def __init__(self, run: Run, info: CallInfo, branches: Branches, prefix: str = "") -> None:
@@ -162,7 +162,7 @@ class AsyncContext(ContextBase):
                 answers = end.value
                 break
         if answers is None:
-            await self._branches.park({self._prefix + question.key for question in questions})
+            await self._branches.suspend({self._prefix + question.key for question in questions})
         return tuple(answers)
 
     async def _is_done(self, question: ElicitUrl | None, after_ms: float) -> bool:
@@ -200,7 +200,7 @@ class AsyncContext(ContextBase):
         if self._branches.unawaited:
             await self._branches.refuse_unawaited(step.key, (*args, *kwargs.values()))
         if self._run.request_checkpoint():
-            await self._branches.park()
+            await self._branches.suspend()
         step.begin()
         while True:
             await self._branches.pause(*step.pause())
@@ -214,19 +214,19 @@ class AsyncContext(ContextBase):
     async def run_as_task(self, *, ttl_ms: int = 3_600_000) -> None:
         """See `Context.run_as_task`."""
         if self._request_task(ttl_ms):
-            await self._branches.park()
+            await self._branches.suspend()
 
     @returns_context_call("sleep")
     async def sleep(self, key: str, duration_ms: int) -> None:
         """See `Context.sleep`."""
         if self._begin_sleep(key, duration_ms):
-            await self._branches.park()
+            await self._branches.suspend()
 
     @returns_context_call()
     async def checkpoint(self, *, needs_ms: float | None = None) -> None:
         """See `Context.checkpoint`."""
         if self._run.request_checkpoint(needs_ms):
-            await self._branches.park()
+            await self._branches.suspend()
 
     @returns_context_call("recorded value")
     async def now(self, key: str) -> datetime:

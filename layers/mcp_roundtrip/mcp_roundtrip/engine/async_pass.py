@@ -1,8 +1,8 @@
 """Runs one pass over an asynchronous function.
 
-A question without an answer parks the coroutine that asked it, and no other. The pass ends when the function
-has returned, or when nothing can continue without the client: every task is parked, or waits for tasks of its
-own that are, and no step is in flight. Only then are the parked tasks cancelled.
+A question without an answer suspends the coroutine that asked it, and no other. The pass ends when the
+function has returned, or when nothing can continue without the client: every asyncio task is suspended, or
+waits for tasks of its own that are, and no step is in flight. Only then are the suspended tasks cancelled.
 
 A task that has started other tasks is assumed to wait for them.
 """
@@ -44,8 +44,8 @@ SETTLING_TURNS: Final = 3
 in them, and may start further work."""
 
 GRACE_S: Final = 0.5
-"""The time that a parked question waits for siblings which wait for something outside of a step, such as the
-network, or a lock that the parked branch holds. Code outside of a step runs again anyway."""
+"""The time that a suspended branch waits for siblings which wait for something outside of a step, such as the
+network, or a lock that the suspended branch holds. Code outside of a step runs again anyway."""
 
 UNWIND_TIMEOUT_S: Final = 1.0
 """The time that cancelled tasks have for their `finally` blocks."""
@@ -59,7 +59,7 @@ class Branches:
         self.unawaited: UnawaitedCalls = {}
         self._children: dict[AsyncioTask, list[AsyncioTask]] = {}
         self._calls: dict[AsyncioTask, ContextCall[Any]] = {}
-        self._parked: dict[AsyncioTask, Collection[str]] = {}
+        self._suspended: dict[AsyncioTask, Collection[str]] = {}
         self._steps: dict[AsyncioTask, str] = {}
         self._changed = asyncio.Event()
 
@@ -90,7 +90,7 @@ class Branches:
         left = [task for task in self._children if not task.done() and not task.cancelling()]
         calls = [self._calls[task].describe() for task in left if task in self._calls]
         others = [task for task in left if task not in self._calls]
-        keys = [key for task in others for key in self._parked.get(task, ())]
+        keys = [key for task in others for key in self._suspended.get(task, ())]
         steps = [self._steps[task] for task in others if task in self._steps]
         return [*calls, *(f"question {key!r}" for key in keys), *steps]
 
@@ -102,16 +102,16 @@ class Branches:
             if call.is_question_of(task) or any(each is call for each in arguments):
                 raise call.fail_run(f"is not awaited before step {step!r}")
 
-    async def park(self, keys: Collection[str] = ()) -> NoReturn:
+    async def suspend(self, keys: Collection[str] = ()) -> NoReturn:
         """Wait for the end of the pass; `keys` are those of the outstanding questions."""
         task = asyncio.current_task()
         assert task is not None
-        self._parked[task] = keys
+        self._suspended[task] = keys
         self._changed.set()
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            del self._parked[task]
+            del self._suspended[task]
             if not self.run.suspension.has_begun:  # a sibling failed, and this branch was cancelled
                 self.run.requests.withdraw(keys)
         raise AssertionError("nothing resolves this future")
@@ -123,7 +123,7 @@ class Branches:
             with self.step_in_flight():
                 await (asyncio.sleep(duration_ms / 1000) if pause_ms is None else pause_ms(duration_ms))
         if ends_pass:
-            await self.park()
+            await self.suspend()
 
     @contextmanager
     def step_in_flight(self, call: str = "a call of the context") -> Iterator[None]:
@@ -153,9 +153,9 @@ class Branches:
         return self._changed.is_set()
 
     async def _changed_within_grace(self) -> bool:
-        """Wait for a change; for GRACE_S at most if a task is parked and no step is in flight."""
+        """Wait for a change; for GRACE_S at most if a task is suspended and no step is in flight."""
         try:
-            async with asyncio.timeout(GRACE_S if self._parked and not self._steps else None):
+            async with asyncio.timeout(GRACE_S if self._suspended and not self._steps else None):
                 await self._changed.wait()
         except TimeoutError:
             return False
@@ -164,7 +164,7 @@ class Branches:
     def _is_stalled(self) -> bool:
         waiting = (task for task in self._children if not task.done())
         return all(
-            task in self._parked or any(not child.done() for child in self._children[task])
+            task in self._suspended or any(not child.done() for child in self._children[task])
             for task in waiting
         )
 
