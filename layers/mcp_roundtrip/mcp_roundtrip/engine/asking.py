@@ -8,8 +8,8 @@
   `user_only` question, with or without a state. It does not count for that question, for the others of the
   same `ask`, or for later ones. URL elicitations are the exception: `done` decides about them.
 - A response that does not validate is rejected: the question is asked again with the reason in its message.
-  One that is no result of the request fails the pass with -32602, because the client can send it again. If
-  that would lose an effect of this pass, or the response is stored, the question is asked again.
+  A response that is no result of the request fails the pass with -32602, because the client can send it
+  again. If that would lose an effect of this pass, or the response is stored, the question is asked again.
 - A question goes to the first channel that can carry it (`engine.question_channels`). If that is its
   default, the journal records that. A response that a model passed on counts for a question of the channel
   "model" only, before the first effect.

@@ -23,10 +23,8 @@ Channel = Literal["client", "app", "page", "model", "default"]
 """The protocol's own input requests ("client"), and the fallbacks (`server.options.Fallback`)."""
 
 ORDER: Final[tuple[Channel, ...]] = ("model", "client", "app", "page")
-"""A pass asks through the first of these channels that has a request. A default needs no request.
-
-The model comes first: its answers arrive in a new call, which repeats them and has no others.
-"""
+"""A pass asks through the first of these channels that has a request. The model comes first: its answers
+arrive in a new call, which repeats them and has no others."""
 
 _CARRIED: Final[Mapping[Channel, frozenset[CapabilityPath]]] = {
     "app": frozenset({("elicitation",), ELICITATION_FORM, ELICITATION_URL}),

@@ -59,12 +59,9 @@ def definition_warnings(features: Sequence[Feature]) -> Iterator[tuple[Tool, str
 
 
 MAX_TOOL_NAME: Final = 40
-"""Characters of a tool's name.
-
-Models accept 64. Claude Code and Codex call a tool `mcp__<server>__<tool>`: the rest is enough for a server's
-name of 17 characters. It is enough for VS Code, whose `mcp_<server>_` has at most 18 characters, and for
-Cursor, which leaves out tools that have more than 60 together with their server.
-"""
+"""Characters of a tool's name. Models accept 64. Claude Code and Codex call a tool `mcp__<server>__<tool>`:
+a server's name may have 17 characters. The limit is enough for VS Code, whose `mcp_<server>_` has at most 18
+characters, and for Cursor, which leaves out tools that have more than 60 together with their server."""
 
 _PROPERTY: Final = r"[a-zA-Z0-9_.-]{1,64}"
 """Anthropic's API: "Property keys should match pattern"."""

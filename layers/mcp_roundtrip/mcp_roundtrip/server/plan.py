@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 StateSupport = Literal["follows", "may_follow", "fails"]
 """What a client does with a result that has a state and asks nothing: it sends the state, or ends the call.
-
 Every client of 2026-07-28 has to send it. But a client that answers no input requests may have no code for
-such results, and sends the same as one that has ("may_follow").
-"""
+such results, and declares the same as one that has ("may_follow")."""
 
 
 class ClientAbilities(Struct, frozen=True):

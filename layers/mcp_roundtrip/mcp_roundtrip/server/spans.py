@@ -49,11 +49,8 @@ _FEATURES: Final[Mapping[str, tuple[str, bool]]] = {
     "prompt": ("gen_ai.prompt.name", True),
     "resource": ("mcp.resource.uri", False),
 }
-"""Kind of a feature -> its attribute, and whether its name belongs to the name of the span.
-
-`mcp.resource.uri` is the URI or the URI template of the registration: the variables of a requested URI are
-arguments.
-"""
+"""Kind of a feature -> its attribute, and whether the name of the span has the feature's. `mcp.resource.uri`
+is the URI or the URI template of the registration: the variables of a requested URI are arguments."""
 
 _LOG_FIELDS: Final[Mapping[str, str]] = {
     "round": "mcp_roundtrip.round",
@@ -102,7 +99,7 @@ class ServerSpans(Spans, frozen=True):
             return outcome
 
     def create_task(self, call: FeatureCall, journal: Journal, create: Callable[..., Task]) -> Task:
-        """Return the task that `create` makes of a call. It takes the context of the span as `created_in`."""
+        """Return the task that `create` makes of a call, with the context of the span as `created_in`."""
         parent, links = journal.trace, [self.tracer.current()]
         if _has_parent(call):
             parent, links = None, [journal.trace]

@@ -25,10 +25,8 @@ EndReason = Literal["expired", "abandoned"]
 """The time to live of a task is over, or its workers were lost repeatedly."""
 
 OnEnding = Callable[[Task, EndReason], Callable[[bool], None]]
-"""Is called before a task is ended here, and prevents that by an error. What it returns is called afterwards.
-
-It takes whether the task has ended for this reason, by this process or by another one at the same time.
-"""
+"""Called before a task is ended here; an error prevents that. The returned function is called afterwards,
+with whether the task has ended for this reason, in this process or in another one at the same time."""
 
 _EXPIRED: Final = {
     "code": INTERNAL_ERROR,
