@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -63,7 +62,7 @@ class Boto3Clients(AwsClients):
         return Boto3Client(create_boto3_client(service), self.on_request)
 
     def invoke_client(self) -> AwsClient:
-        return Boto3InvokeClient(MAX_IDLE_BEFORE_INVOKE_S, self.on_request, self.clock)
+        return Boto3InvokeClient(self.on_request, self.clock)
 
 
 class Boto3Client:
@@ -98,17 +97,11 @@ class Boto3Client:
 class Boto3InvokeClient:
     """An `AwsClient` of Lambda that invokes functions at most once, with one boto3 client for each timeout.
 
-    Only opening a connection is tried again. A connection that was idle for over `max_idle_s` is not used: an
-    error on it would not show whether the request arrived. `clock` returns epoch seconds.
+    Only opening a connection is tried again. A connection that was idle for long is not used: an error on it
+    would not show whether the request arrived. `clock` returns epoch seconds.
     """
 
-    def __init__(
-        self,
-        max_idle_s: float,
-        on_request: OnRequest = ignore_request,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._max_idle_s = max_idle_s
+    def __init__(self, on_request: OnRequest, clock: Callable[[], float]) -> None:
         self._clock = clock
         once = {"total_max_attempts": 1}
         self._clients = cache(
@@ -121,7 +114,7 @@ class Boto3InvokeClient:
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
         timeout_s = timeout_s or 2
         client = self._clients(timeout_s)
-        if not 0 <= self._clock() - self._used_at.get(timeout_s, 0) <= self._max_idle_s:
+        if not 0 <= self._clock() - self._used_at.get(timeout_s, 0) <= MAX_IDLE_BEFORE_INVOKE_S:
             client.close()  # its connections; the next request opens a new one
         try:
             response = client.call(operation, **parameters)
