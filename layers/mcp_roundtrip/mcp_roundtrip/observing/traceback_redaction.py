@@ -33,7 +33,7 @@ _PLACEHOLDER: Final = "\0"  # shorter than any value, so that no value is found 
 def redacted_traceback(error: BaseException, values: Iterable[Any]) -> str:
     """Return the traceback of an exception with `values` (JSON data), or whole lines of them, replaced.
 
-    Frames contain only source code and stay unchanged. Names of members are the schema's, not the client's.
+    Frames, which contain only source code, and names of members, which are the schema's, stay unchanged.
     """
     parts = list(TracebackException.from_exception(error).format())
     spellings = _spellings(list(values))

@@ -155,7 +155,7 @@ class Tracer:
 
 
 def _x_ray_traceparent(header: str | None) -> str | None:
-    """Return the context of a request that X-Ray samples. Any other would drop all of its spans."""
+    """Return the context of a request that X-Ray samples. As a parent, another would drop all spans."""
     found = _X_RAY.match(header or "")
     return None if found is None else f"00-{found[1]}{found[2]}-{found[3]}-01"
 
@@ -194,7 +194,7 @@ _EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCan
 
 
 class TracedClients(Struct, frozen=True):
-    """Traces the calls of other clients within a span. The renewal of a lease is outside."""
+    """Traces the calls of other clients within a span, not those outside, such as the renewal of a lease."""
 
     clients: ClientFactory
     tracer: Tracer

@@ -72,6 +72,11 @@ def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
     return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
 
 
+def dereference(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> CoreSchema:
+    """Return the definition that a schema refers to, as for a type that occurs twice, or the schema."""
+    return definitions.get(schema.get("schema_ref", ""), schema)
+
+
 # -- plain types
 
 _OF_RECORDS: Final = frozenset(

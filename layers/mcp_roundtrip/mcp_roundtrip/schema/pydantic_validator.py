@@ -29,7 +29,13 @@ from mcp_roundtrip.protocol.canonical import count_json_values
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
 from mcp_roundtrip.schema.json_schema_errors import compile_schema
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
-from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of, transform
+from mcp_roundtrip.schema.pydantic_core_schemas import (
+    CoreSchema,
+    children,
+    definitions_of,
+    dereference,
+    transform,
+)
 from mcp_roundtrip.schema.validation_cost import value_size
 
 _HASHED: Final = {
@@ -144,16 +150,14 @@ class _Changes(Struct, frozen=True):
 
     def _json_kind(self, choice: CoreSchema) -> str:
         """Return the kind of JSON that a choice reads, or "" for any."""
-        if choice["type"] == "definition-ref":
-            choice = self.definitions[choice["schema_ref"]]
+        choice = dereference(choice, self.definitions)
         return "" if choice["type"] in _ALSO_NUMBERS else _JSON_KINDS.get(choice["type"], "")
 
     def _label(self, choice: CoreSchema) -> str:
         """Return the name of a choice in the places of errors."""
         while choice["type"].startswith("function-") and "schema" in choice:
             choice = choice["schema"]
-        if choice["type"] == "definition-ref":
-            choice = self.definitions[choice["schema_ref"]]
+        choice = dereference(choice, self.definitions)
         return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of
+from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of, dereference
 
 _PATTERN_COMPILERS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}
@@ -59,17 +59,12 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
         case "literal":
             return _literal_problem(schema["expected"])
         case "dict" | "counter":
-            return _keys_problem(_defined(schema.get("keys_schema", {}), definitions))
+            return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
-            return _items_problem(_defined(schema.get("items_schema", {}), definitions))
+            return _items_problem(dereference(schema.get("items_schema", {}), definitions))
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
-
-
-def _defined(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> CoreSchema:
-    """Return the definition that a schema refers to, as for a type that occurs twice."""
-    return definitions.get(schema.get("schema_ref", ""), schema)
 
 
 def _limits_problem(schema: CoreSchema) -> str | None:
