@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from mcp_roundtrip.internal_errors import InvalidValue
-from mcp_roundtrip.schema.input_reader import ExactReader
+from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, is_plain_to_write
@@ -60,12 +60,12 @@ TYPES = st.recursive(
 )
 
 
-def reader(annotation: Any) -> ExactReader:
+def reader(annotation: Any) -> TypedReader:
     types = TypeAdapter(create_model("Arguments", value=(annotation, ...)))
-    return ExactReader(lambda: build_json_schema(types), "arguments", types=types)
+    return TypedReader(lambda: build_json_schema(types), "arguments", types=types)
 
 
-def outcome(read: ExactReader, value: Mapping[str, Any]) -> str:
+def outcome(read: TypedReader, value: Mapping[str, Any]) -> str:
     try:
         return repr(read.read(value))
     except InvalidValue:

@@ -62,7 +62,7 @@ def is_function_url(domain_name: Any) -> bool:
     return labels[1:2] == ["lambda-url"] and labels[3:4] == ["on"]
 
 
-_PROXY: Final = {"path": str, "httpMethod": str}
+_PAYLOAD_1_0: Final = {"path": str, "httpMethod": str}
 
 SOURCES: Final[Mapping[str, EventSource]] = {
     "http_api": EventSource(
@@ -94,28 +94,28 @@ SOURCES: Final[Mapping[str, EventSource]] = {
         "an API Gateway REST API request",
         event_formats.parse_rest_api,
         event_formats.format_gateway_response,
-        has={**_PROXY, "resource": str, "requestContext.identity": dict},
+        has={**_PAYLOAD_1_0, "resource": str, "requestContext.identity": dict},
         lacks={"version": object, "type": object, "requestContext.elb": object},
     ),
     "http_api_1_0": EventSource(
         "an API Gateway HTTP API request (payload 1.0)",
         event_formats.parse_http_api_1_0,
         event_formats.format_gateway_response,
-        has={**_PROXY, "version": "1.0", "requestContext.identity": dict},
+        has={**_PAYLOAD_1_0, "version": "1.0", "requestContext.identity": dict},
         lacks={"type": object},
     ),
     "alb": EventSource(
         "an Application Load Balancer request",
         event_formats.parse_alb,
         event_formats.format_alb_response,
-        has={**_PROXY, "requestContext.elb": dict, "headers": dict},
+        has={**_PAYLOAD_1_0, "requestContext.elb": dict, "headers": dict},
         lacks={"version": object, "multiValueHeaders": object},
     ),
     "alb_multi_value": EventSource(
         "an Application Load Balancer request with multi-value headers",
         event_formats.parse_alb,
         event_formats.format_multi_value_response,
-        has={**_PROXY, "requestContext.elb": dict, "multiValueHeaders": dict},
+        has={**_PAYLOAD_1_0, "requestContext.elb": dict, "multiValueHeaders": dict},
         lacks={"version": object, "headers": object},
     ),
 }

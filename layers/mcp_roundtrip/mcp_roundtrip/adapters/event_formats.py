@@ -52,7 +52,7 @@ ALB_MAX_RESPONSE_BYTES: Final = 990_000
 CHALLENGE_HEADER: Final = "x-mcp-challenge"
 """A copy of WWW-Authenticate, which API Gateway may rename: an integration can restore the name."""
 
-_IAM: Final = {
+_IAM_MEMBERS: Final = {
     "accessKey": "accessKey",
     "accountId": "accountId",
     "callerId": "caller",
@@ -123,7 +123,7 @@ def _authorizer(context: Event) -> Mapping[str, Any]:
         found["lambda"] = given
     identity = members(context, "identity")
     if identity.get("userArn") is not None:
-        found["iam"] = {name: identity.get(member) for name, member in _IAM.items()}
+        found["iam"] = {name: identity.get(member) for name, member in _IAM_MEMBERS.items()}
         if identity.get("cognitoIdentityId") is not None:
             found["iam"]["cognitoIdentity"] = {"identityId": identity["cognitoIdentityId"]}
     return found

@@ -29,13 +29,13 @@ from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
-from mcp_roundtrip.schema.input_reader import ExactReader
+from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
 _LABELS = ("title", "description")
-_PYTHON: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+_PYTHON_TYPES: dict[str, Any] = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
 
 
 class _FormSchemaGenerator(JsonSchemaGenerator):
@@ -95,7 +95,7 @@ def _property(name: str, schema: dict[str, Any], definitions: dict[str, Any]) ->
     kind = schema.get("type")
     if kind == "array":
         return {**_multiple_choice(name, schema, definitions), **labels}
-    if kind not in _PYTHON or "enum" in schema or "const" in schema:
+    if kind not in _PYTHON_TYPES or "enum" in schema or "const" in schema:
         raise DefinitionError(f"field {name!r} {_unsupported_reason(schema)}")
     return {"type": kind, **labels, **_constraints(kind, schema), **_default(kind, schema)}
 
@@ -160,7 +160,7 @@ def _constraints(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 def _default(kind: str, schema: dict[str, Any]) -> dict[str, Any]:
     default = schema.get("default")
-    fits = isinstance(default, _PYTHON[kind]) and (kind == "boolean" or not isinstance(default, bool))
+    fits = isinstance(default, _PYTHON_TYPES[kind]) and (kind == "boolean" or not isinstance(default, bool))
     return {"default": default} if fits else {}
 
 
@@ -180,7 +180,7 @@ class Form(Struct, frozen=True, eq=False):
     """The schema of a question and the reader of its answers. Do not change `requested_schema`."""
 
     requested_schema: dict[str, Any]
-    reader: ExactReader
+    reader: TypedReader
     is_single_field: bool
 
     @classmethod
@@ -238,7 +238,7 @@ def _build(model: Any, spelling: str = "") -> Form:
         # Clients send null for a field that was left empty. pydantic checks which fields are required.
         checked = {"type": "object", "properties": schema["properties"]}
         optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
-        reader = ExactReader(lambda: checked, "", optional, nullable, types=types)
+        reader = TypedReader(lambda: checked, "", optional, nullable, types=types)
         return Form(schema, reader, single)
     except Exception as error:  # an annotation of the author's may raise anything
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None

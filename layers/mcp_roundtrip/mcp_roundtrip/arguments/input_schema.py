@@ -19,7 +19,7 @@ from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_sche
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
-from mcp_roundtrip.schema.input_reader import ExactReader
+from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.patterns import NOT_COMPILED
 from mcp_roundtrip.schema.subschemas import bounded_subschemas
@@ -33,7 +33,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
     parameter_headers: ParameterHeaders
 
     @cached_property
-    def reader(self) -> ExactReader:
+    def reader(self) -> TypedReader:
         """The reader of the arguments. Raises DefinitionError."""
         # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
@@ -42,7 +42,7 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         optional = frozenset(name for name, parameter in named if _has_default(parameter))
         try:
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
-            return ExactReader(lambda: self.json_schema, "arguments", optional, types=types)
+            return TypedReader(lambda: self.json_schema, "arguments", optional, types=types)
         except DefinitionError as error:
             raise DefinitionError(f"{self.signature.name}: {error}") from None
         except Exception as error:  # an author's annotation may raise anything

@@ -56,7 +56,7 @@ class Audit(Struct, frozen=True):
     log_group: str
 
 
-_OF_MODES: Final[Mapping[tuple[AuthMode, ...], tuple[str, ...]]] = {
+_SETTINGS_OF_MODES: Final[Mapping[tuple[AuthMode, ...], tuple[str, ...]]] = {
     (AuthMode.LAMBDA,): ("principal_context_key", "scope_context_key"),
     (AuthMode.BEARER, AuthMode.JWT, AuthMode.LAMBDA): ("token_issuer", "scope_prefix"),
     (AuthMode.BEARER,): ("token_jwks_uri", "token_algorithms", "token_type", "token_audience"),
@@ -179,7 +179,7 @@ class Settings(Struct, frozen=True, rename=lambda name: PREFIX + name.upper()):
             raise SettingsError("MCP_ROUND_TTL_S", problem)
 
     def _check_authorization(self) -> None:
-        for modes, names in _OF_MODES.items():
+        for modes, names in _SETTINGS_OF_MODES.items():
             for name in names if self.auth_mode not in modes else ():
                 if getattr(self, name) != DEFAULTS[name]:
                     problem = f"is set, and MCP_AUTH_MODE is {self.auth_mode}; remove it, or use "

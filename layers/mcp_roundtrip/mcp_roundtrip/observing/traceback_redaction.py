@@ -24,7 +24,7 @@ _FRAME: Final = r'[\s|+-]*File ".*", line \d+, in '
 # pydantic shortens the values in its messages, so they would not be found.
 _PYDANTIC_INPUT: Final = r"(?<=input_value=).*(?=, input_type=)"
 
-_SAFE: Final = ("", "/", "!#$%&'()*+,/:;=?@[]~")
+_SAFE_IN_URLS: Final = ("", "/", "!#$%&'()*+,/:;=?@[]~")
 """Characters that `quote` and, the last, requests, httpx and urllib3 leave unchanged in URLs."""
 
 _PLACEHOLDER: Final = "\0"  # shorter than any value, so that no value is found in it
@@ -68,7 +68,7 @@ def _spellings_of(text: str) -> Iterator[str]:
         yield repr(f'{plain}"')[1:-2]  # beside a quotation mark, an apostrophe is escaped
     yield repr(text.encode(errors="replace"))[2:-1]
     yield quote_plus(text, errors="replace")
-    yield from (quote(text, safe, errors="replace") for safe in _SAFE)
+    yield from (quote(text, safe, errors="replace") for safe in _SAFE_IN_URLS)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -189,7 +189,7 @@ _SERVICES: Final[Mapping[str, str]] = {
 }
 """Name in endpoints -> the `sdkId` of the service's model."""
 
-_EXPECTED: Final = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
+_LATE_WRITE_CODES: Final = frozenset({"ConditionalCheckFailedException", "TransactionCanceledException"})
 """The errors of conditional writes that came too late, which are no failures."""
 
 
@@ -232,7 +232,7 @@ class TracedClient(Struct, frozen=True, eq=False):
 def _describe_error(span: Span, error: Exception) -> None:
     if not isinstance(error, AwsError):
         fail_with_class(span, error)
-    elif error.code in _EXPECTED:
+    elif error.code in _LATE_WRITE_CODES:
         span.set_attribute("db.response.status_code", error.code)
     else:
         fail(span, error.code)

@@ -20,7 +20,7 @@ REFUSED_CHOICE: Final = "refused_choice"
 # -- keywords of JSON Schema
 
 
-_TYPES: Final[Mapping[str, str]] = {
+_TYPE_TEXTS: Final[Mapping[str, str]] = {
     "null": "null",
     "boolean": "true or false",
     "integer": "an integer",
@@ -30,7 +30,7 @@ _TYPES: Final[Mapping[str, str]] = {
     "object": "an object",
 }
 
-_WORDS: Final[Mapping[str, str]] = {
+_KEYWORD_TEXTS: Final[Mapping[str, str]] = {
     "minLength": "have {} characters or more",
     "maxLength": "have {} characters at most",
     "pattern": "match the pattern {}",
@@ -47,7 +47,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "maxProperties": "have {} members at most",
 }
 
-_EXAMPLES: Final[Mapping[str, str]] = {
+_FORMAT_EXAMPLES: Final[Mapping[str, str]] = {
     "date-time": "2026-07-28T14:30:00Z",
     "date": "2026-07-28",
     "time": "14:30:00Z",
@@ -61,17 +61,17 @@ def keyword_text(keyword: str, operand: Any) -> str:
         case "falseSchema", _:
             return "Input is not allowed"
         case "type", _:
-            return f"Input should be {' or '.join(_TYPES[name] for name in operand)}"
+            return f"Input should be {' or '.join(_TYPE_TEXTS[name] for name in operand)}"
         case "enum", _:
             return f"Input should be {' or '.join(map(quote, operand[:20]))}"
         case "const", _:
             return f"Input should be {quote(operand)}"
-        case ("format", str(name)) if name in _EXAMPLES:
-            return f"Input should have the format {quote(name)}, such as {_EXAMPLES[name]}"
+        case ("format", str(name)) if name in _FORMAT_EXAMPLES:
+            return f"Input should have the format {quote(name)}, such as {_FORMAT_EXAMPLES[name]}"
         case "pattern", patterns.BASE64:
             return 'Input should have the format "base64"'
-        case _ if keyword in _WORDS:
-            return f"Input should {_WORDS[keyword].format(quote(operand))}"
+        case _ if keyword in _KEYWORD_TEXTS:
+            return f"Input should {_KEYWORD_TEXTS[keyword].format(quote(operand))}"
     return f"Input does not satisfy {keyword}" + ("" if operand is None else f": {quote(operand)}")
 
 

@@ -121,7 +121,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         return compile_schema(self.json_schema(), self.schema_name)
 
 
-class ExactReader(SchemaReader, frozen=True, eq=False, kw_only=True):
+class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
     """Reads JSON objects as values of a type. Raises DefinitionError for an unusable type."""
 
     types: TypeAdapter[Any]

@@ -44,8 +44,7 @@ def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str
     return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
 
 
-_OF_TYPE: Final = ("type", "enum", "const", "falseSchema")
-"""Keywords about a value as a whole."""
+_TYPE_KEYWORDS: Final = ("type", "enum", "const", "falseSchema")
 
 
 class _Place(Struct, frozen=True, eq=False):
@@ -167,7 +166,7 @@ class Explanation(Struct, eq=False):
 
     def _try(self, place: _Place) -> _Alternative:
         errors = _without_consequences(self._errors(place))
-        of_type = (each for each in errors if each.kind.name in _OF_TYPE and not each.instance_path)
+        of_type = (each for each in errors if each.kind.name in _TYPE_KEYWORDS and not each.instance_path)
         members = {
             each.instance_path[0]: _text(each)
             for each in errors
@@ -206,7 +205,7 @@ def _without_consequences(errors: list[ValidationError]) -> list[ValidationError
     """Leave out other errors of a value of the wrong type. Unknown members come last."""
     of_type: dict[tuple[str | int, ...], ValidationError] = {}
     for error in sorted(errors, key=lambda each: each.kind.name != "type"):
-        if error.kind.name in _OF_TYPE:  # an enum says more than its type
+        if error.kind.name in _TYPE_KEYWORDS:  # an enum says more than its type
             of_type[tuple(error.instance_path)] = error
     found = [each for each in errors if of_type.get(tuple(each.instance_path), each) is each]
     return sorted(found, key=lambda each: each.kind.name == "additionalProperties")

@@ -79,7 +79,7 @@ def dereference(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Co
 
 # -- plain types
 
-_OF_RECORDS: Final = frozenset(
+_RECORD_MEMBERS: Final = frozenset(
     {
         *("cls", "config", "extra_behavior", "fields", "schema"),
         *("model_name", "dataclass_name", "name", "required", "init", "kw_only", "slots"),
@@ -101,7 +101,7 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     "default": frozenset({"schema", "default", "default_factory"}),
     "list": frozenset({"items_schema", "min_length", "max_length"}),
     "dict": frozenset({"keys_schema", "values_schema"}),
-    **dict.fromkeys(_RECORDS, _OF_RECORDS),
+    **dict.fromkeys(_RECORDS, _RECORD_MEMBERS),
     "definitions": frozenset({"schema", "definitions"}),
     "definition-ref": frozenset({"schema_ref"}),
 }

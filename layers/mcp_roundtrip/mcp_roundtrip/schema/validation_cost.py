@@ -53,8 +53,8 @@ _WEIGHTS: Final = {
 }
 """Keywords that cost more than others."""
 
-_CONTAINER: Final = 60
-_OPTIONS: Final = 3
+_OPTIONS_OF_CONTAINER: Final = 60
+_OPTIONS_PER_CHECK: Final = 3
 """Options of an `enum` for one check. An array or object counts as 60 options."""
 
 _NOT_CHECKED: Final = DATA_KEYWORDS | {"$defs", "definitions"}
@@ -68,16 +68,16 @@ _UNLIMITED: Final = r"(?s:\\.|\[(?:\\.|[^]\\])*\]|(?P<found>[*+]|\{\d+,\}|\|))"
 _FAST_SEARCHES: Final = 10
 """Searches for equal items that take 1/6 s if a short input is all integers beyond 63 bits."""
 
-_STEP: Final = 1_000
+_STEP_WORK: Final = 1_000
 """The work for a step of an explanation in Python."""
 
-_COMPILING: Final = 10
+_COMPILING_WORK: Final = 10
 """The work to compile a subschema once for several steps."""
 
-_COPYING: Final = 100
+_COPYING_WORK: Final = 100
 """The work to measure a value in Python, and to copy it, or a thousand bytes of text, into an error."""
 
-_RECORD: Final = frozenset(
+_RECORD_KEYWORDS: Final = frozenset(
     {
         *("type", "properties", "required", "additionalProperties"),
         *("$schema", "$defs", "definitions", "title", "description"),
@@ -112,7 +112,7 @@ class Cost(Struct, frozen=True):
 
 _NOTHING: Final = Cost()
 
-_RECURSION: Final = Cost(20)
+_RECURSIVE_REFERENCE: Final = Cost(20)
 """The cost of a schema within itself: the engine remembers the result for each array and object."""
 
 
@@ -163,7 +163,7 @@ class SchemaCosts:
     def work_of_errors(self, pointer: str, value: Any) -> int:
         """Return the most work to ask a subschema for errors."""
         checks, characters = self._work(pointer, value)
-        asking = _STEP + _COMPILING * len(self._subschemas) + _COPYING * copied_size(value)
+        asking = _STEP_WORK + _COMPILING_WORK * len(self._subschemas) + _COPYING_WORK * copied_size(value)
         return asking + checks + characters * MAX_WORK // MAX_MATCHING
 
     @cached_property
@@ -181,7 +181,7 @@ class SchemaCosts:
     def _parts_of(self, value: Any) -> list[tuple[Cost, Any]]:
         """Return JSON data with its cost: an object property by property, if they are checked apart."""
         is_open = isinstance(self._root.get("additionalProperties"), dict)
-        if is_open or not self._root.keys() <= _RECORD or not isinstance(value, dict):
+        if is_open or not self._root.keys() <= _RECORD_KEYWORDS or not isinstance(value, dict):
             return [(self.whole, value)]
         properties = self._root.get("properties", {})
         names = value.keys() & properties.keys()
@@ -198,7 +198,7 @@ class SchemaCosts:
         key = id(node)
         if key in self._open:
             self._recursive.add(key)
-            return _RECURSION
+            return _RECURSIVE_REFERENCE
         if key not in self._known:
             self._open.append(key)
             cost = sum(starmap(self._cost_of_keyword, node.items()), _own_cost(node))
@@ -225,8 +225,8 @@ def _own_cost(schema: Mapping[str, Any]) -> Cost:
     checks = 1 + sum(cost * _size(schema[each]) for each, cost in _WEIGHTS.items() if each in schema)
     options = schema["enum"] if isinstance(schema.get("enum"), list) else [schema.get("const", "")]
     if not all(isinstance(each, str) for each in options):
-        sizes = (_CONTAINER if isinstance(each, (list, dict)) else _size(each) for each in options)
-        checks += sum(sizes) // _OPTIONS
+        sizes = (_OPTIONS_OF_CONTAINER if isinstance(each, (list, dict)) else _size(each) for each in options)
+        checks += sum(sizes) // _OPTIONS_PER_CHECK
     return Cost(checks, int(schema.get("uniqueItems") is True), Counter(patterns_of(schema)))
 
 
