@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote
 
@@ -113,21 +112,13 @@ class ServiceResponse(NamedTuple):
     body: bytes
 
 
-def read_json(body: bytes, object_hook: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-    """Read the JSON of a response. Raises ValueError, also for JSON that is nested too deeply."""
-    try:
-        return json.loads(body, object_hook=object_hook)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
 class JsonService(Struct, frozen=True):
-    """A service with the protocol awsJson. `decode` reads a response and decodes its binary members."""
+    """A service with the protocol awsJson. `decode` decodes the binary members of an object."""
 
     name: str
     version: str
     target: str
-    decode: Callable[[bytes], Any] = read_json
+    decode: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def format_request(self, operation: str, parameters: Mapping[str, Any]) -> ServiceRequest:
         headers = (
@@ -160,7 +151,7 @@ class InvokeService:
 
     def parse_response(self, response: ServiceResponse) -> dict[str, Any]:
         if response.status >= 300:
-            refusal = _read_members(response, read_json) or {}
+            refusal = _read_members(response) or {}
             code = response.headers.get("x-amzn-errortype") or refusal.get("code") or refusal.get("Code")
             raise _error(response, code or refusal.get("__type"), refusal)
         members = {"StatusCode": response.status, "Payload": response.body}
@@ -179,29 +170,27 @@ def _base64(value: bytes) -> str:
     return b64encode(value).decode()
 
 
-def _decode_kms(body: bytes) -> Any:
-    members = read_json(body)
-    if isinstance(members, dict):
-        for name in ("Mac", "PublicKey", "Signature"):
-            if isinstance(members.get(name), str):
-                members[name] = b64decode(members[name], validate=True)
-    return members
+def _decode_kms(found: dict[str, Any]) -> dict[str, Any]:
+    for name in ("Mac", "PublicKey", "Signature"):
+        if isinstance(found.get(name), str):
+            found[name] = b64decode(found[name], validate=True)
+    return found
 
 
-def _decode_binary(found: dict[str, Any]) -> dict[str, Any]:
+def _decode_attribute(found: dict[str, Any]) -> dict[str, Any]:
     """Decode an AttributeValue of type B. The value of an attribute with the name B is an object."""
     if len(found) == 1 and isinstance(value := found.get("B"), str):
         return {"B": b64decode(value, validate=True)}
     return found
 
 
-_decode_dynamodb: Final = partial(read_json, object_hook=_decode_binary)
-
-
-def _read_members(response: ServiceResponse, decode: Callable[[bytes], Any]) -> dict[str, Any] | None:
+def _read_members(
+    response: ServiceResponse, decode: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> dict[str, Any] | None:
+    """Return the members of a response; None if it is no JSON object."""
     try:
-        members = decode(response.body or b"{}")
-    except ValueError:
+        members = json.loads(response.body or b"{}", object_hook=decode)
+    except (ValueError, RecursionError):
         return None
     return members if isinstance(members, dict) else None
 
@@ -224,7 +213,7 @@ Service = JsonService | InvokeService
 SERVICES: Final[Mapping[str, Service]] = {
     "lambda": InvokeService(),
     "kms": JsonService("kms", "1.1", "TrentService", _decode_kms),
-    "dynamodb": JsonService("dynamodb", "1.0", "DynamoDB_20120810", _decode_dynamodb),
+    "dynamodb": JsonService("dynamodb", "1.0", "DynamoDB_20120810", _decode_attribute),
     "logs": JsonService("logs", "1.1", "Logs_20140328"),
     "sqs": JsonService("sqs", "1.0", "AmazonSQS"),
 }
