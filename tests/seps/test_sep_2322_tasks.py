@@ -209,6 +209,12 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
 
 
+def test_a_task_that_has_ended_cannot_be_cancelled(deployment):
+    task_id = parked(deployment)
+    assert deployment.result("tasks/cancel", taskId=task_id)["status"] == "cancelled"
+    assert deployment.error("tasks/cancel", taskId=task_id)["code"] == -32602
+
+
 INITIALIZE: dict[str, Any] = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
