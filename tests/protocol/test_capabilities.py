@@ -11,6 +11,7 @@ from mcp_roundtrip.protocol.capabilities import (
     declares,
     missing_capabilities,
     needs_elicitation_ids,
+    shows_apps,
 )
 
 
@@ -34,6 +35,14 @@ def test_a_capability_counts_as_declared_as_in_the_table(
     capabilities: dict[str, Any], name: str, declared: bool
 ) -> None:
     assert declares(capabilities, capability_path(name)) is declared
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [({"mimeTypes": ["text/html;profile=mcp-app"]}, True), ({"mimeTypes": ["text/html"]}, False), ({}, True)],
+)
+def test_a_client_shows_apps_of_the_types_that_it_names(settings: dict[str, Any], shown: bool) -> None:
+    assert shows_apps({"extensions": {"io.modelcontextprotocol/ui": settings}}) is shown
 
 
 def test_exactly_the_missing_capabilities_are_named() -> None:

@@ -51,6 +51,13 @@ def test_a_valid_request_has_all_declared_members_and_a_notification_needs_none(
     assert notification == Notification("notifications/cancelled")
 
 
+@pytest.mark.parametrize("version", ["1900-01-01", "2025-11-25", "2027-01-01", ""])
+def test_a_version_that_is_not_served_is_refused_with_those_that_are(version: str) -> None:
+    body = message("tools/list", meta={**META, VERSION: version})
+    refused = invalid(run(body, mcp_protocol_version=version), -32022)
+    assert refused.failure.data == {"supported": ["2026-07-28"], "requested": version}
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -68,11 +68,13 @@ def read(deployment, uri):
     return contents
 
 
-def test_a_legacy_client_reads_skills_as_resources_and_knows_no_extension(deployment):
+def test_discovery_declares_skills_and_a_legacy_client_reads_them_as_resources(deployment):
     client = deployment.by(version=LEGACY_VERSION)
     assert OPEN in [each["uri"] for each in client.result("resources/list")["resources"]]
     assert read(client, OPEN)["text"] == FILES["acme/refunds/SKILL.md"]
     assert client.error("skills/list")["code"] == -32601
+    discovered = deployment.result("server/discover")["capabilities"]
+    assert discovered["extensions"] == {"io.modelcontextprotocol/skills": {"directoryRead": True}}
     opened = client.initialize()["capabilities"]
     assert "extensions" not in opened
     assert opened["resources"] == {}
