@@ -5,12 +5,8 @@ import sys
 import pytest
 
 from mcp_roundtrip_tools.run.services import ministack
-from support import aws_account, lambda_emulator, skips
+from support import aws_account, skips
 from support.sam_build import SAM, sam_build
-
-
-def pytest_report_header() -> str:
-    return f"code is kept read-only by {lambda_emulator.protection()}"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -37,13 +37,12 @@ def test_every_documented_configuration_is_json_with_the_url_of_the_examples():
         assert servers["examples"]["url"] == LOCAL_URL
 
 
-def test_the_documented_commands_of_the_inspector_work(served, inspector, inspector_process):
+def test_the_documented_commands_of_the_inspector_work(served, inspector):
     [shown] = code_blocks(CONNECTING, "sh")
-    for number, command in enumerate(shown.splitlines()):
+    for command in shown.splitlines():
         assert command.startswith("npx @modelcontextprotocol/inspector@")
         _, arguments = command.split("--server examples ")
-        run = inspector_process if number else inspector  # a process for each takes four seconds
-        assert run(inspector_configuration(served.url), *shlex.split(arguments)).status == 0
+        assert inspector(inspector_configuration(served.url), *shlex.split(arguments)).status == 0
 
 
 def test_the_documented_version_of_the_inspector_is_the_tested_one():

@@ -14,9 +14,9 @@ pytest_plugins = ["support.inspector"]
 
 
 @pytest.fixture
-def run(inspector_process, served):
+def run(inspector, served):
     """Return a function that runs a command with the documented configuration."""
-    return partial(inspector_process, inspector_configuration(served.url))
+    return partial(inspector, inspector_configuration(served.url))
 
 
 def test_the_inspector_uses_the_protocol_version_of_this_server(run):
@@ -27,11 +27,11 @@ def test_the_schemas_of_tools_are_portable(run):
     assert run("--method", "tools/list", "--strict").status == 0
 
 
-def test_the_inspector_works_without_a_configured_protocol_version(inspector_process, served):
+def test_the_inspector_works_without_a_configured_protocol_version(inspector, served):
     """By default it opens with `initialize`."""
     configuration = inspector_configuration(served.url)
     del configuration["mcpServers"]["examples"]["protocolEra"]
-    run = partial(inspector_process, configuration)
+    run = partial(inspector, configuration)
     assert run("--method", "initialize").result["protocolVersion"] == "2025-11-25"
     assert run("--method", "resources/read", "--uri", PRICES).status == 0
     given = ("--prompt-name", "triage", "--prompt-args", "workItemId=4522")

@@ -1,9 +1,14 @@
-"""The workflows are valid, and have none of the faults that zizmor and actionlint know."""
+"""The workflows: zizmor and actionlint find nothing, and Release publishes what pyproject.toml names."""
 
 import json
+import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import pytest
+import yaml
 
 from support import skips
 from support.github_workflow import WORKFLOWS
@@ -43,3 +48,35 @@ def test_actionlint_finds_nothing():
     assert done.returncode == 0, done.stderr
     found = [each["message"] for each in json.loads(done.stdout)]
     assert [each for each in found if not each.startswith(NEWER_THAN_ACTIONLINT)] == []
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+TAG, REPOSITORY = f"v{PROJECT['version']}", PROJECT["urls"]["Repository"]
+JOBS = yaml.safe_load((WORKFLOWS / "release.yml").read_text("utf-8"))["jobs"]
+[COMPARE] = [step["run"] for step in JOBS["build"]["steps"] if step["name"].startswith("Compare the tag")]
+
+
+@pytest.mark.parametrize(
+    ("tag", "repository", "status"),
+    [(TAG, REPOSITORY, 0), ("v99.0", REPOSITORY, 1), (TAG, "https://github.com/ada/fork", 1)],
+)
+def test_another_tag_or_repository_is_not_built(tag, repository, status):
+    host, _, name = repository.partition("github.com/")
+    variables = {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "GITHUB_REF_NAME": tag,
+        "GITHUB_SERVER_URL": f"{host}github.com",
+        "GITHUB_REPOSITORY": name,
+    }
+    done = subprocess.run(["bash", "-e", "-c", COMPARE], cwd=ROOT, env=variables, capture_output=True)
+    assert done.returncode == status, done.stderr
+
+
+def test_only_the_jobs_that_publish_get_a_token_and_they_build_nothing():
+    with_token = {name for name, job in JOBS.items() if "id-token" in job["permissions"]}
+    assert with_token == {"testpypi", "pypi"}
+    for name in with_token:
+        assert JOBS[name]["environment"] == name
+        assert not any("run" in step for step in JOBS[name]["steps"])
+    assert JOBS["pypi"]["needs"] == ["testpypi"]
+    assert JOBS["testpypi"]["needs"] == ["test", "build"]

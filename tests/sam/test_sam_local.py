@@ -6,8 +6,7 @@ and no others of this project, with the template's layer from the source.
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,8 +36,6 @@ HOST = "localhost"
 
 LOGICAL_IDS = logical_ids()
 
-Variables = Mapping[str, Mapping[str, str]]
-
 
 def variables_of_sam(template: Path, env_vars: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
     """Return the variables that sam passes to each function."""
@@ -50,40 +47,12 @@ def variables_of_sam(template: Path, env_vars: Mapping[str, Any], folder: Path) 
     return found
 
 
-class Containers:
-    """Runs functions with the variables of sam, and nothing else of this project's settings."""
-
-    def __init__(self, app: LocalApp, variables: Variables) -> None:
-        self._app = app
-        self._variables = variables
-        self._processes: dict[str, ProcessEnvironment] = {}
-
-    def invoke(self, folder: str, event: Any) -> Any:
-        name = LOGICAL_IDS[folder]
-        process = self._processes.get(name) or self._start(name)
-        payload = json.dumps(event).encode()
-        return json.loads(process.invoke(InvokeRequest(name, payload)).payload)
-
-    def _start(self, name: str) -> ProcessEnvironment:
-        [function] = [each for each in self._app.functions().values() if each.logical_id == name]
-        runtime = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, function.path))}
-        given = {key: str(value) for key, value in self._variables[name].items()}
-        process = ProcessEnvironment(function, {**given, **runtime}, python=python_of_functions(), log=print)
-        self._processes[name] = process
-        return process
-
-    def close(self) -> None:
-        for process in self._processes.values():
-            process.stop()
-
-
-@contextmanager
-def containers(app: LocalApp, variables: Variables) -> Iterator[Containers]:
-    running = Containers(app, variables)
-    try:
-        yield running
-    finally:
-        running.close()
+def start(app: LocalApp, name: str, variables: Mapping[str, str]) -> ProcessEnvironment:
+    """Start a function with the variables of sam, and nothing else of this project's settings."""
+    [function] = [each for each in app.functions().values() if each.logical_id == name]
+    runtime = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, function.path))}
+    given = {key: str(value) for key, value in variables.items()}
+    return ProcessEnvironment(function, {**given, **runtime}, python=python_of_functions(), log=print)
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +65,21 @@ def app():
 
 @pytest.fixture(scope="module")
 def prepared(app, tmp_path_factory):
-    """Yield functions with the variables that `sam-local` writes."""
+    """Yield an invoker of functions with the variables that `sam-local` writes."""
     env_vars = container_variables(app, addresses(app, HOST))
     variables = variables_of_sam(ROOT / "template.yaml", env_vars, tmp_path_factory.mktemp("prepared"))
-    with containers(app, variables) as running:
-        yield running
+    processes: dict[str, ProcessEnvironment] = {}
+
+    def invoke(folder: str, event: Any) -> Any:
+        name = LOGICAL_IDS[folder]
+        if name not in processes:
+            processes[name] = start(app, name, variables[name])
+        payload = json.dumps(event).encode()
+        return json.loads(processes[name].invoke(InvokeRequest(name, payload)).payload)
+
+    yield invoke
+    for process in processes.values():
+        process.stop()
 
 
 def event(file: str) -> Any:
@@ -109,7 +88,7 @@ def event(file: str) -> Any:
 
 @pytest.mark.parametrize("file", sorted(STABLE))
 def test_an_event_has_its_outcome_with_what_sam_local_prepares(prepared, file):
-    assert outcome(prepared.invoke(Path(file).parent.name, event(file))) == STABLE[file]
+    assert outcome(prepared(Path(file).parent.name, event(file))) == STABLE[file]
 
 
 def test_live_events_continue_the_calls_until_they_are_complete(app, prepared):
@@ -121,6 +100,6 @@ def test_live_events_continue_the_calls_until_they_are_complete(app, prepared):
     }
     assert "live/work_items/call.3.json" in live
     last = {file for file in live if file.replace(".2.", ".3.") not in live or ".3." in file}
-    answered = {file: outcome(prepared.invoke(Path(file).parent.name, live[file])) for file in sorted(last)}
+    answered = {file: outcome(prepared(Path(file).parent.name, live[file])) for file in sorted(last)}
     assert {found.what for found in answered.values()} <= {"complete", "task", DONE, ASKS}
     assert answered["live/work_items/call.3.json"] == Outcome(200, "complete")

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,29 +56,19 @@ OTHER_OPTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AcceptedRow:
-    """A row of the table: rules that refuse a default, and the parameter that complies with them."""
-
-    rules: frozenset[str]
-    parameter: str
-
-
-def exceptions() -> Iterator[AcceptedRow]:
+def excepted(prefix: str, *, with_options: bool = False) -> set[str]:
+    """Return the excepted rules whose name begins with `prefix`: of the defaults, or of all options."""
     section = LANDING_ZONES_PAGE.read_text("utf-8").partition("### Exceptions")[2]
+    found = set()
     for line in section.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         rules = re.findall(r"CKV2?_AWS_\d+|CT\.[A-Z0-9]+\.PR\.\d+", " ".join(cells[:2]))
         if line.startswith("|") and rules:
             _, _, parameter, reason = cells
             assert reason, line
-            yield AcceptedRow(frozenset(rules), parameter)
-
-
-def excepted(prefix: str, *, with_options: bool = False) -> set[str]:
-    """Return the excepted rules whose name begins with `prefix`: of the defaults, or of all options."""
-    rows = [row for row in exceptions() if not with_options or row.parameter == NO_PARAMETER]
-    return {rule for row in rows for rule in row.rules if rule.startswith(prefix)}
+            if parameter == NO_PARAMETER or not with_options:
+                found |= {rule for rule in rules if rule.startswith(prefix)}
+    return found
 
 
 def evaluated(template: Mapping[str, Any], **given: str) -> str:

@@ -101,14 +101,6 @@ def test_a_program_without_a_model_answers_nothing():
         as_ada("inspector").call("provision", {"name": "db"}, size=SIZE)
 
 
-def test_a_call_waits_for_the_answers_that_are_missing():
-    asked = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE)
-    assert asked.question("keep") == "Keep it?"
-    done = asked.answer(keep=False)
-    assert done.channels == ("client", "client")
-    assert done.structured["keep"] == "False"
-
-
 def test_an_answer_to_a_question_that_is_not_asked_fails_the_test():
     with pytest.raises(CallFailed, match="asked: keep, size; you answered: size, keep, other"):
         as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True, other=1)

@@ -148,15 +148,6 @@ def test_an_effect_between_rounds_is_seen_to_be_repeated():
     assert SENT.total() == 2
 
 
-def test_a_single_crash_can_be_played():
-    play = Player(server, WITH_TASKS)
-    play.workers.crash = Crash(3, is_done=False)
-    began = play.clock()
-    assert play.call("pay").task.text == "charged"
-    assert CHARGES == ["charge", "charge"]
-    assert 60 < play.clock() - began < 90, "the lease of the lost worker has expired"
-
-
 @pytest.mark.parametrize(("is_retried", "dispatches"), [(True, 1), (False, 2)])
 def test_lambdas_retry_or_a_poll_replaces_a_killed_worker(is_retried, dispatches):
     play = Player(server, WITH_TASKS)

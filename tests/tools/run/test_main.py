@@ -73,11 +73,14 @@ def respond(request):
 CALLING = "from urllib.request import urlopen\n" + SOURCE.replace(
     "    return", "    urlopen(os.environ['SERVICE_URL'])\n    return"
 )
+WITH_STAND_IN = f"""{TEMPLATE.rstrip()}
+      Other: {{Type: AWS::Serverless::Function, Properties: {{Runtime: ruby3.3}}}}
+    Metadata: {{LocalRun: {{StandIns: {{SERVICE_URL: stand_in.py}}}}}}
+    """
 
 
-def test_with_json_every_line_is_an_object(tmp_path):
-    template = TEMPLATE + "Metadata: {LocalRun: {StandIns: {SERVICE_URL: stand_in.py}}}\n"
-    write_application(tmp_path, template, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
+def test_with_json_every_line_is_an_object_and_the_first_one_has_what_is_left_out(tmp_path):
+    write_application(tmp_path, WITH_STAND_IN, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
     arguments = command(tmp_path, "--port", "0", "--json")
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -90,6 +93,7 @@ def test_with_json_every_line_is_an_object(tmp_path):
     assert answer.status == 200
     assert "an e-mail" in others
     assert (started["type"], request["type"], request["path"]) == ("started", "request", "/mcp")
+    assert started["leftOut"] == ["Other.Runtime: ruby3.3 is not Python"]
 
 
 STORING = "import boto3\n" + SOURCE.replace(

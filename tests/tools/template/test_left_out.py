@@ -1,8 +1,6 @@
 """What cannot run on this computer is left out with its reason; everything else of a template runs."""
 
-import json
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -288,16 +286,6 @@ def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(
         pass
     command = [sys.executable, "-m", "mcp_roundtrip_tools.run", f"--template={path}", "--port=0"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
-
-
-def test_with_json_the_first_line_has_what_is_left_out(tmp_path):
-    path = write(tmp_path, "Runtime: ruby3.3")
-    command = [sys.executable, "-m", "mcp_roundtrip_tools.run", f"--template={path}", "--port=0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        started = json.loads(process.stdout.readline())
-        process.send_signal(signal.SIGTERM)
-    assert started["leftOut"] == ["Bad.Runtime: ruby3.3 is not Python (ANY /bad)"]
 
 
 def test_the_endpoint_is_that_of_an_mcp_server_beside_other_functions(tmp_path):

@@ -1,4 +1,4 @@
-"""Connections of other users of the computer."""
+"""Requests of web pages of other origins, and connections of other users of the computer."""
 
 import os
 import platform
@@ -10,7 +10,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip_tools.run.http import browser_protection
-from mcp_roundtrip_tools.run.http.browser_protection import refuse_other_users, socket_owner
+from mcp_roundtrip_tools.run.http.browser_protection import (
+    refuse_cross_origin,
+    refuse_other_users,
+    socket_owner,
+)
+from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from support.sam_applications import ONE_FUNCTION, write_application
 from support.served_application import serve
@@ -128,3 +133,44 @@ def test_no_server_of_make_run_answers_another_user(app, sent, monkeypatch):
     else:  # only root can start a process of another user: here the server is of another one
         monkeypatch.setattr(os, "getuid", lambda: OTHER)
         assert status(app, sent) == 403
+
+
+OWN = ("host", "127.0.0.1:3000")
+
+
+def status_for_page(*headers):
+    request = Request("POST", "/mcp", (OWN, *headers))
+    reply = refuse_cross_origin(request, lambda origin: origin == "https://app.example")
+    return reply and reply.status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("origin", "https://evil.example")],
+        [("origin", "null")],
+        [("origin", "http://127.0.0.1:8000")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")],
+        [("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")],
+        [("origin", "null"), ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [("origin", "null"), ("sec-fetch-site", "none")],
+    ],
+)
+def test_requests_from_pages_of_other_origins_are_refused(headers):
+    assert status_for_page(*headers) == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [],
+        [("origin", "https://app.example"), ("sec-fetch-site", "cross-site")],
+        [("origin", "http://127.0.0.1:3000"), ("sec-fetch-site", "same-origin")],
+        [("origin", "null"), ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "navigate")],
+        [("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")],
+        [("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")],
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "no-cors")],
+    ],
+)
+def test_programs_links_own_pages_and_allowed_pages_are_accepted(headers):
+    assert status_for_page(*headers) is None
