@@ -267,9 +267,21 @@ def test_a_changed_question_causes_a_warning_with_both_texts():
     assert heard[0].filename == __file__
 
 
+def test_a_changed_question_of_a_task_causes_a_warning():
+    task = Player(changing(), WITH_TASKS).call("dial_later").task
+    with pytest.warns(QuestionChanged, match=r"It is \d o'clock"):
+        task.answer(sure=True)
+
+
 def test_a_replay_with_another_question_shows_both_questions():
     with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
         Player(changing(), always_replay=True).call("dial")
+
+
+def test_a_replay_of_a_task_with_another_question_shows_both_questions():
+    play = Player(changing(), WITH_TASKS, always_replay=True)
+    with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
+        _ = play.call("dial_later").task
 
 
 def test_a_replay_that_raises_has_the_exception_as_its_cause():
