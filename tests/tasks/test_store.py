@@ -1,14 +1,11 @@
-"""The contract of a TaskStore: MemoryStore, and DynamoStore on three implementations of DynamoDB."""
+"""The contract of a TaskStore: MemoryStore, and DynamoStore on an emulated DynamoDB."""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
-from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from moto import mock_aws
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
@@ -28,45 +25,16 @@ from mcp_roundtrip.tasks.store import (
     item_size,
 )
 from mcp_roundtrip_testing.task_table import MemoryStore
-from support.dynamodb_clients import client, new_table
+from support.dynamodb_clients import new_table
 
-pytest_plugins = ["support.ministack"]
+pytest_plugins = ["support.task_stores"]
 
 ITEM = {"pk": "p", "sk": "M", "st": "working", "ver": 3, "raw": b"\x00\xff"}
 
 
-STORES = ("memory", "moto-boto3", "ministack-signed")
-"""Each emulator with a kind of client. tests/aws/test_dynamodb.py has both kinds on one emulator."""
-
-
-@pytest.fixture(scope="module")
-def connect():
-    """Return a function that returns a client of an endpoint, the same for all tests."""
-    with ExitStack() as clients:
-        yield cache(lambda url, kind: clients.enter_context(closing(client(url, kind=kind))))
-
-
-@pytest.fixture(params=STORES)
-def store(request, connect):
-    emulator, _, kind = request.param.partition("-")
-    if emulator == "memory":
-        yield MemoryStore()
-    elif emulator == "moto":
-        with mock_aws():
-            yield new_store(connect(None, kind))
-    else:
-        url = request.getfixturevalue(f"{emulator}_dynamodb").meta.endpoint_url
-        yield new_store(connect(url, kind))
-
-
-def new_store(dynamodb):
-    return DynamoStore(dynamodb, new_table(dynamodb))
-
-
-def except_stores(**why):
-    """Parametrize over all stores except those of some emulators, for the reasons given."""
-    names = [name for name in STORES if name.partition("-")[0] not in why]
-    return pytest.mark.parametrize("store", names, indirect=True)
+@pytest.fixture
+def store(task_store):
+    return task_store
 
 
 @pytest.mark.parametrize("again", [ITEM, ITEM | {"st": "failed"}, {"pk": "p", "sk": "M"}])
@@ -77,7 +45,6 @@ def test_an_item_is_created_once_and_then_returned_unchanged(store, again):
     assert store.get("p", "M") == ITEM
 
 
-@except_stores(moto="loses updates among threads")
 def test_one_of_many_concurrent_creations_succeeds(store):
     with ThreadPoolExecutor(16) as threads:
         present = list(threads.map(lambda n: store.put_new({"pk": "p", "sk": "J#a", "v": n}), range(16)))
@@ -165,7 +132,6 @@ def test_a_change_is_made_if_its_condition_holds(store, condition, holds):
     assert store.get("p", "M") == changed
 
 
-@except_stores(moto="raises TypeError")
 @pytest.mark.parametrize("name", ["st", "raw"])
 def test_a_comparison_of_a_number_with_another_type_is_false(store, name):
     store.put_new(ITEM)
@@ -200,7 +166,6 @@ def test_a_change_returns_the_changed_item(store, change, differences):
     assert store.get("p", "M") == expected
 
 
-@except_stores(moto="loses updates among threads")
 def test_no_optimistic_update_of_concurrent_threads_is_lost(store):
     store.put_new({"pk": "p", "sk": "M", "ver": 0, "n": 0})
 
@@ -259,7 +224,6 @@ def test_a_transaction_writes_nothing_if_the_new_item_is_too_large(store):
     assert store.get("q", "O") is None
 
 
-@except_stores(moto="loses updates among threads")
 def test_concurrent_transactions_succeed_exactly_as_often_as_their_condition_allows(store):
     def write(number):
         return not store.put_new_and_update({"pk": "p", "sk": f"{number}"}, Update("q", "O", COUNT))
