@@ -1,13 +1,11 @@
-"""The log group of audit records: the emulated CloudWatch Logs, and moto for the same requests."""
+"""The log group of audit records, in the emulated CloudWatch Logs."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from unittest.mock import create_autospec
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
@@ -20,45 +18,28 @@ from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
-from support.aws_clients import CLIENTS, FUNCTION, KINDS, REGION, OneClient
+from support.aws_clients import CLIENTS, FUNCTION, KINDS, OneClient
 from support.fake_kms import serve as serve_kms
-from support.moto_server import serve_moto
 
 GROUP = "shop-audit"
-
-Lines = Callable[[], list[str]]
 
 
 def client_of(name: str, url: str) -> AwsClient:
     return AwsClients(environment={**FUNCTION, "AWS_ENDPOINT_URL": url}).client(name)
 
 
-@contextmanager
-def emulated() -> Iterator[tuple[str, Lines]]:
-    logs = FakeLogs(lambda group: group == GROUP)
-    with closing(HttpServer(logs.respond).start()) as server:
-        yield server.url, lambda: logs.lines(GROUP)
-
-
-@contextmanager
-def of_moto() -> Iterator[tuple[str, Lines]]:
-    with mock_aws(), serve_moto("logs") as url:
-        logs = boto3.client("logs", REGION)
-        logs.create_log_group(logGroupName=GROUP)
-        yield url, lambda: [each["message"] for each in logs.filter_log_events(logGroupName=GROUP)["events"]]
-
-
-@pytest.fixture(params=[emulated, of_moto], ids=["emulated", "moto"])
-def service(request):
-    with request.param() as served:
-        yield served
+@pytest.fixture
+def logs():
+    """Return CloudWatch Logs with one log group."""
+    return FakeLogs(lambda group: group == GROUP)
 
 
 @pytest.fixture(params=KINDS)
-def client(request, monkeypatch, service):
-    for name, value in {**FUNCTION, "AWS_ENDPOINT_URL": service[0]}.items():
-        monkeypatch.setenv(name, value)
-    return CLIENTS[request.param]().client("logs")
+def client(request, monkeypatch, logs):
+    with closing(HttpServer(logs.respond).start()) as server:
+        for name, value in {**FUNCTION, "AWS_ENDPOINT_URL": server.url}.items():
+            monkeypatch.setenv(name, value)
+        yield CLIENTS[request.param]().client("logs")
 
 
 def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -> None:
@@ -67,28 +48,26 @@ def write(client: AwsClient, line: str, group: str = GROUP, in_hours: int = 0) -
     CloudWatchAuditLog(lambda: client, group, "2026/11/23/weather[3]0123").write(at_ms, line)
 
 
-def test_lines_are_stored_in_a_stream_that_the_first_one_creates(service, client):
+def test_lines_are_stored_in_a_stream_that_the_first_one_creates(logs, client):
     for line in ('{"record":"1"}', '{"record":"2"}'):
         write(client, line)
-    assert service[1]() == ['{"record":"1"}', '{"record":"2"}']
+    assert logs.lines(GROUP) == ['{"record":"1"}', '{"record":"2"}']
 
 
-def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_their_codes(service, client):
+def test_a_missing_log_group_and_a_line_rejected_for_its_time_are_failures_with_their_codes(logs, client):
     with pytest.raises(AuditFailed) as missing:
         write(client, "line", group="no-such-group")
     with pytest.raises(AuditFailed) as rejected:
         write(client, "line", in_hours=10)
     assert (missing.value.reason, rejected.value.reason) == ("ResourceNotFoundException", "rejected")
-    assert service[1]() == []
+    assert logs.lines(GROUP) == []
 
 
-def test_a_stream_that_was_deleted_is_created_again():
-    logs = FakeLogs(lambda group: True)
-    with closing(HttpServer(logs.respond).start()) as server:
-        log = CloudWatchAuditLog(lambda: client_of("logs", server.url), GROUP, "stream")
-        log.write(int(time.time() * 1000), "1")
-        logs._streams.clear()
-        log.write(int(time.time() * 1000), "2")
+def test_a_stream_that_was_deleted_is_created_again(logs, client):
+    log = CloudWatchAuditLog(lambda: client, GROUP, "stream")
+    log.write(int(time.time() * 1000), "1")
+    logs._streams.clear()
+    log.write(int(time.time() * 1000), "2")
     assert logs.lines(GROUP) == ["2"]
     created = ["CreateLogStream", "PutLogEvents"]
     assert logs.calls == [*created, "PutLogEvents", *created]

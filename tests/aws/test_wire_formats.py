@@ -18,6 +18,7 @@ KEY = {"pk": {"S": "p#Ü世"}, "sk": {"S": "M"}}
 ITEM = {**KEY, "n": {"N": "39"}, "B": {"B": b"\x00\xff"}, "raw": {"B": b""}}
 ARN = "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:a-b_c:7"
 
+STREAM = {"logGroupName": "g", "logStreamName": "2026/11/23/f[3]0123"}
 QUEUE = {"QueueUrl": "https://sqs.test/1/q"}
 PAYLOAD = {"FunctionName": ARN, "Payload": '{"a": "ß"}'.encode(), "ClientContext": "e30="}
 MESSAGE = {"KeyId": "k", "Message": b"\x00x", "MessageType": "RAW", "SigningAlgorithm": "ECDSA_SHA_256"}
@@ -44,6 +45,7 @@ CALLS = {
     "UpdateItem": ("dynamodb", {"TableName": "t", "Key": KEY, **UPDATE}),
     "Query": ("dynamodb", {"TableName": "t", **QUERY}),
     "TransactWriteItems": ("dynamodb", {"TransactItems": ITEMS, "ClientRequestToken": "c" * 36}),
+    "PutLogEvents": ("logs", {**STREAM, "logEvents": [{"timestamp": 1, "message": "ß"}]}),
     "SendMessage": ("sqs", {**QUEUE, "MessageBody": '{"task": "ß"}', "DelaySeconds": 900}),
     "ChangeMessageVisibility": ("sqs", {**QUEUE, "ReceiptHandle": "r+/=", "VisibilityTimeout": 65}),
 }

@@ -1,19 +1,12 @@
-"""moto over HTTP, for clients other than botocore, whose requests moto does not intercept.
-
-moto's own server needs Flask.
-"""
+"""moto for requests of clients other than botocore, which moto does not intercept."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 
 from botocore.awsrequest import AWSPreparedRequest
 from botocore.compat import HTTPHeaders
 from moto.core.botocore_stubber import BotocoreStubber
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.aws_clients import REGION
 
 
@@ -30,11 +23,3 @@ def answer(service: str, request: Request) -> Response:
     # The server states the length itself.
     sent = tuple((name, str(found[name])) for name in found if name.lower() != "content-length")
     return Response(status, sent, body if isinstance(body, bytes) else body.encode())
-
-
-@contextmanager
-def serve_moto(service: str) -> Iterator[str]:
-    """Serve a service of moto, and yield the URL."""
-    server = HttpServer(lambda request: answer(service, request), max_body=16 * 1024 * 1024)
-    with closing(server.start()):
-        yield server.url
