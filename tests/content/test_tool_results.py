@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import IntEnum
 from ipaddress import IPv6Address
-from typing import Annotated, Any, Literal, Optional, TypeVar, Union
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 import jsonschema
 import pytest
@@ -87,22 +87,16 @@ def test_a_default_or_an_example_that_json_does_not_have_is_left_out():
 
 UNSTRUCTURED = [
     Any,
-    object,
     None,
     str,
     str | None,
-    Optional[str],  # noqa: UP045 - the older spelling must work too
     Text,
     Text | Image | None,
     Union[Text, str],  # noqa: UP007 - the older spelling must work too
     list[Image],
     list[Text | str],
     tuple[Text, Image],
-    tuple[Image, ...],
-    list[Image] | str,
-    Annotated[str, "a note"],
     Annotated[str, AfterValidator(str.upper)],
-    Annotated[Text, "a note"],
     Annotated[Audio | ResourceLink | EmbeddedResource | str, "a note"],
     list[Annotated[Text, "a note"]],
 ]
@@ -154,11 +148,7 @@ def test_a_dict_may_have_keys_of_an_enumeration_of_numbers(keys):
     [
         (Database, Database(id="a", createdOn=date(2026, 1, 1))),
         (Database, {"id": "a"}),
-        (dict[str, int], {"a": 1}),
         (Point, Point(1)),
-        (Row, {"name": "a"}),
-        (int, 3),
-        (int | str, "a"),
         (date, date(2026, 7, 28)),
         (list[Any], [1, {"a": None}]),
     ],
@@ -232,7 +222,6 @@ def test_untyped_data_is_structured(value):
     [
         (None, {"when": date(2026, 7, 28), "point": Point(1)}, {"when": "2026-07-28", "point": {"x": 1}}),
         (Database | None, None, None),
-        (list[str], ["Zürich"], ["Zürich"]),
         (Point, type("Special", (Point,), {})(1), {"x": 1}),
         (Row, {"name": "a", "more": 1}, {"name": "a"}),
         (
@@ -291,17 +280,11 @@ def test_text_with_a_lone_surrogate_or_a_cycle_is_refused():
         UNANNOTATED.dump({"a": CYCLIC})
 
 
-class Pages:
-    async def __aiter__(self):
-        yield "a"
-
-
 @pytest.mark.parametrize(
     ("annotation", "make", "where"),
     [
         (list[str], lambda: (each for each in "ab"), "result: generator"),
         (set[str], lambda: map(str, "ab"), "result: map"),
-        (list[str], lambda: aiter(Pages()), "result: async_generator"),
         (dict[str, list[int]], lambda: {"a": iter([1])}, "result.a: list_iterator"),
         (Row, lambda: {"name": (each for each in "ab")}, "result.name: generator"),
     ],
@@ -354,19 +337,14 @@ UNSERIALIZABLE = [
     ("annotation", "value", "where"),
     [
         *((each, *case) for each in (None, dict[Any, Any], dict) for case in UNSERIALIZABLE),
-        (list[dict], [{"a": math.nan}], "result[0].a: NaN or Infinity"),
-        (list[dict], [{"a": Thing()}], "result[0].a: Thing"),
         (list[Any], [1, None, math.inf], "result[2]: NaN or Infinity"),
         (Rows, Rows(rows=[{"a": math.nan}]), "result.rows[0].a: NaN or Infinity"),
-        (Rows, {"rows": [{"a": math.nan}]}, "result.rows[0].a: NaN or Infinity"),
         (Rows, Rows(rows=[{"a": Thing()}]), "result.rows[0].a: Thing"),
         (Pair, Pair(math.nan), "result.left: NaN or Infinity"),
         (list[str], ["a", "x\udc80"], "result[1]: half of a surrogate pair"),
         (Row, {"name": "\udc80"}, "result.name: half of a surrogate pair"),
         (dict[str, str], {"x\udc80y": "a"}, "result: half of a surrogate pair in a name"),
-        (list[dict], [{"\udc80": 1}], "result[0]: half of a surrogate pair in a name"),
         (Rows, Rows.model_construct(rows=[], note="\udc80"), "result.note: half of a surrogate pair"),
-        (Rows, Rows(rows=[{"\udc80": 1}]), "result.rows[0]: half of a surrogate pair in a name"),
     ],
 )
 def test_a_value_without_json_form_is_refused_by_place(annotation, value, where):
@@ -410,7 +388,6 @@ ESCAPED = Annotated[str, AfterValidator(lambda text: text.replace("&", "&amp;"))
     ("annotation", "value", "data"),
     [
         (dict[str, Base64Bytes], {"a": b"\x00\xff"}, {"a": "AP8="}),
-        (Base64Bytes, b"hi", "aGk="),
         (Json[list[int]], [1], [1]),
         (dict[str, ESCAPED], {"a": "&amp;"}, {"a": "&amp;"}),
         (Literal[1] | bool, True, True),
@@ -426,10 +403,8 @@ def test_no_validator_runs_on_a_value_of_the_declared_type(annotation, value, da
     ("annotation", "value", "data"),
     [
         (bool | int, 1.0, 1),
-        (list[bool | int], [1.0, True], [1, True]),
         (bool | Level, 1, 1),
         (Literal[1, True], True, True),
-        (bool, 1, True),
     ],
 )
 def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
@@ -469,9 +444,7 @@ def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_plac
         (list[Row], [{}]),
         (Literal[1], True),
         (Literal["a", "b"], "c"),
-        (dict[str, Literal["a"] | None], {"k": "b"}),
         (list[float], [math.inf]),
-        (float, math.inf),
     ],
 )
 def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):

@@ -59,9 +59,7 @@ def test_exactly_the_missing_capabilities_are_named() -> None:
     [
         None,
         {},
-        {"name": ["Anthropic/ClaudeAI"]},
         {"name": "Anthropic/ClaudeAI2", "version": "1.0.0"},
-        {"name": "claude-code"},
     ],
 )
 @pytest.mark.parametrize(

@@ -56,16 +56,13 @@ def test_the_largest_response_is_scanned_in_one_pass() -> None:
     [
         ("application/json, text/event-stream", True),
         ("Text/Event-Stream", True),
-        ("text/event-stream; charset=utf-8; q=0.1", True),
         ("text/*", True),
-        ("*/*", True),
         ("*/*;q=0, text/event-stream", True),
         ("text/event-stream;q=0", False),
         ("text/event-stream ; Q=0.000, */*", False),
         ("text/*;q=0, */*", False),
         ("application/json", False),
         ("text/event-streams, x-text/event-stream", False),
-        ("", False),
     ],
 )
 def test_the_most_specific_media_range_decides_whether_a_stream_is_accepted(

@@ -74,16 +74,13 @@ def test_the_content_is_readable() -> None:
 
 CHANGED: list[dict[str, Any]] = [
     {"protocolVersion": "2026-07-28"},
-    {"client": ["claude"]},
     {"client": {"name": "claude", "version": "1.0"}},
     {"client": ["claude", 1]},
     {"capabilities": []},
     {"capabilities": {"roots": {"a": "x" * MAX_LENGTH}}},
     {"nonce": "A" * 21},
-    {"nonce": "A" * 21 + "="},
     {"nonce": "A" * 22 + "\n"},
     {"logLevel": "loud"},
-    {"logLevel": None},
     {"principal": "alice"},
 ]
 
@@ -107,13 +104,10 @@ def test_other_content_is_no_session(content: Any) -> None:
     "text",
     [
         "",
-        "x" * MAX_LENGTH,
         "A" * 100_000,
         "550e8400-e29b-41d4-a716-446655440000",
-        "é" * 10,
         "\ud800",
         raw(VALID) + "=",
-        raw(VALID) + "\n",
         raw(VALID) + ", " + raw(VALID),
         raw(VALID)[:-1],
         *(

@@ -271,11 +271,8 @@ def test_a_pattern_that_cannot_run_in_linear_time_is_refused(members: Any) -> No
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        (r"^(\([0-9]{3}\))?[0-9]{3}-[0-9]{4}$", "(888)555-1212"),
         (r"^[^\s@]+@[^\s@]+\.[^\s@]+$", "a@b.example"),
-        (r"^\/api\/v\d+\/[\w\-.]+$", "/api/v1/x-y.z"),
         (r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$", "2026-01-01T00:00:00Z"),
-        (r"^#(?:[0-9a-fA-F]{3}){1,2}$", "#fff"),
         (r"^arn:aws[a-z-]*:s3:::[a-z0-9.\-]{3,63}(?:/\S*)?$", "arn:aws:s3:::bucket/key"),
         (r"^\p{L}+ \u00e9$", "où é"),
         ("b", "abc"),

@@ -86,15 +86,6 @@ def alice(store, clock):
     return Principal(store, clock)
 
 
-@pytest.mark.parametrize("way", ["cancel", "complete"])
-def test_an_ended_task_makes_room_for_exactly_one(alice, way):
-    first, *_ = alice.create_many(LIMIT)
-    getattr(alice, way)(first)
-    alice.tasks.limit.check(alice.owner)
-    alice.create()
-    assert alice.is_refused()
-
-
 @pytest.mark.parametrize("way", ["cancel", "expire"])
 def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice, store, clock, way):
     first, second, _ = alice.create_many(LIMIT, ttl_ms=TTL_MS)
