@@ -98,14 +98,6 @@ def test_only_titles_of_the_author_are_in_the_schema():
     assert found["$defs"]["Titled"]["title"] == "A titled model"
 
 
-def test_a_function_without_arguments_accepts_only_the_empty_object():
-    def tool(ctx: Context): ...
-
-    assert schema(tool) == {"type": "object", "properties": {}, "additionalProperties": False}
-    assert arguments(tool).validate({}) == {}
-    assert refusal(tool, {"x": 1}) == ["arguments.x: unknown argument"]
-
-
 def test_descriptions_are_read_from_the_docstring_unless_the_field_has_one():
     def tool(name: str, size: Size, own: Annotated[int, Field(description="explicit")] = 1):
         """Do it.
@@ -164,13 +156,6 @@ def test_an_alias_is_the_name_on_the_wire():
 # The function
 
 
-def test_the_context_is_found_by_its_annotation_and_is_not_an_argument():
-    def tool(name: str, c: Context): ...
-
-    assert arguments(tool).signature.context_parameter == "c"
-    assert list(schema(tool)["properties"]) == ["name"]
-
-
 def test_a_subclass_of_a_context_type_or_an_alias_is_a_context():
     class Special(Context): ...
 
@@ -224,21 +209,6 @@ def test_an_object_that_decorates_a_function_is_read_like_the_function():
 
 
 # The values
-
-
-def test_every_error_is_one_line_with_its_place():
-    def tool(size: Size, sizes: list[Size], name: str, when: date): ...
-
-    raw = {"size": {"vcpus": 17}, "sizes": [{"vcpus": 1}, {"vcpus": "many"}], "when": "soon", "nmae": 1}
-    lines = refusal(tool, raw)
-    assert sorted(line.partition(": ")[0] for line in lines) == [
-        "arguments.name",
-        "arguments.nmae",
-        "arguments.size.vcpus",
-        "arguments.sizes[1].vcpus",
-        "arguments.when",
-    ]
-    assert lines[-1] == "arguments.nmae: unknown argument"
 
 
 class Cat(BaseModel):

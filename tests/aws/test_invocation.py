@@ -2,7 +2,6 @@
 
 import json
 import socket
-from base64 import b64decode
 from functools import partial
 from typing import Any, Final
 
@@ -42,18 +41,6 @@ def forward(aws, clients):
     client = clients.invoke_client()
     yield partial(invoke_owner, client)
     client.close()
-
-
-def test_the_event_is_forwarded_unchanged_with_the_added_fields(aws, forward):
-    event, answer = {"version": "2.0", "body": "Größe 世界"}, {"statusCode": 200, "body": "x"}
-    aws.script = [respond(200, answer)]
-    assert forward("weather", event, {"mcpDeadlineMs": 5}, 9) == answer
-    (request,) = aws.requests
-    assert request.target == "/2015-03-31/functions/weather/invocations"
-    assert json.loads(request.body) == event
-    assert json.loads(b64decode(request.header("x-amz-client-context") or "")) == {
-        "custom": {"mcpDeadlineMs": 5}
-    }
 
 
 def test_text_is_forwarded_without_escaping_but_a_lone_surrogate(aws, forward):

@@ -25,11 +25,8 @@ ICON = {"src": "https://a/i.svg", "theme": "dark"}
 PRIORITY = {"audience": ["user"], "priority": 0.5}
 
 BLOCKS = [
-    (Text("hi"), {"type": "text", "text": "hi"}),
     (Text("hi", annotations=PRIORITY), {"type": "text", "text": "hi", "annotations": PRIORITY}),
     (Image(b"\xff\x00", "image/png"), {"type": "image", "data": "/wA=", "mimeType": "image/png"}),
-    (Audio(b"", "audio/wav"), {"type": "audio", "data": "", "mimeType": "audio/wav"}),
-    (ResourceLink(**A), {"type": "resource_link", **A}),
     (ResourceLink(**A, size=0), {"type": "resource_link", **A, "size": 0}),
     (
         ResourceLink(

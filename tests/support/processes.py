@@ -4,7 +4,7 @@ They share nothing with this process or with one another but what their calls na
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -28,17 +28,6 @@ def new_process(variables: Mapping[str, str] | None = None) -> ProcessPoolExecut
 def _set_variables(variables: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(variables)
-
-
-def run_at_once(count: int, function: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """Return the results of a function in new processes at once. Its last argument is their number."""
-    processes = [new_process() for _ in range(count)]
-    running = [each.submit(function, *arguments, number) for number, each in enumerate(processes)]
-    try:
-        return [each.result(WITHIN_S) for each in running]
-    finally:
-        for each in processes:
-            each.shutdown()
 
 
 def invoke(app: Path, event: Any) -> Any:

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from msgspec.structs import replace
 
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
-from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks import transitions
@@ -16,9 +16,7 @@ from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.client_requests import TOKEN
-from support.dynamodb_clients import new_table
-from support.one_table import order
-from support.processes import run_at_once
+from support.deployment import Deployment
 from support.stored_tasks import CALL, StoredTasks, answer_link
 
 pytest_plugins = ["support.task_stores"]
@@ -104,14 +102,22 @@ def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier
         table.park_call(replace(ALICE, identity="more"))
 
 
-def test_of_many_processes_one_runs_the_call_and_all_get_its_result(ministack, ministack_dynamodb, tmp_path):
-    table, effects = new_table(ministack_dynamodb), tmp_path / "effects"
-    [asked] = run_at_once(1, order, ministack, table, effects)
-    [token] = TOKEN.findall(asked)
-    links = Table(DynamoStore(ministack_dynamodb, table)).links
-    assert answer_link(links, token, {"sure": YES}) == "stored"
-    assert run_at_once(4, order, ministack, table, effects) == ["ordered"] * 4
-    assert len(effects.read_text().splitlines()) == 1
+def test_of_many_callers_one_runs_the_call_and_all_get_its_result(task_store):
+    server, effects = Server("orders"), []
+
+    @server.tool
+    def order(ctx: Context) -> str:
+        ctx.elicit("sure", "Order?", bool)
+        return ctx.step("order", lambda: effects.append("ordered") or "ordered")
+
+    def call(_):
+        return Deployment(server, capabilities={}, store=task_store, stands_still=True).text("order")
+
+    [token] = TOKEN.findall(call(0))
+    assert answer_link(Table(task_store).links, token, {"sure": YES}) == "stored"
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(call, range(4))) == ["ordered"] * 4
+    assert effects == ["ordered"]
 
 
 @pytest.mark.parametrize("is_done", [False, True])
