@@ -339,23 +339,6 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule):
     assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]])
 
 
-def test_a_branch_may_return_an_awaitable_call_and_another_await_it():
-    async def body(ctx: AsyncContext) -> Any:
-        made: asyncio.Future[Coroutine[Any, Any, str]] = asyncio.get_running_loop().create_future()
-
-        async def makes(branch: AsyncContext) -> None:
-            made.set_result(branch.elicit("q", "?", str))
-
-        async def awaits(branch: AsyncContext) -> str:
-            return await (await made)
-
-        return await ctx.gather({"a": makes, "b": awaits, "c": lambda branch: branch.step("make", int, 7)})
-
-    call = AsyncPasses(body)
-    assert set(asked(call())) == {"a/q"}
-    assert call(**{"a/q": accept("x")}) == Done({"a": None, "b": "x", "c": 7})
-
-
 def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks():
     async def body(ctx: AsyncContext) -> None:
         asyncio.gather(sure(ctx))

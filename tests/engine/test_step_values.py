@@ -525,17 +525,6 @@ def test_the_cache_distinguishes_annotations_of_equal_code_and_keeps_no_closure_
     assert [reference() for reference in references] == [None, None]
 
 
-def test_a_class_that_a_call_creates_as_a_step_is_freed_after_the_call():
-    class Made(BaseModel):
-        a: int
-
-    assert return_annotation(Made) is Made
-    reference = weakref.ref(Made)
-    del Made
-    gc.collect()
-    assert reference() is None
-
-
 class Priced(BaseModel):
     price: Decimal
 

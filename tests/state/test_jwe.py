@@ -195,26 +195,10 @@ def test_a_longer_round_limit_accepts_older_epochs(mac_key):
     assert refusal(keys, kid(EPOCH - 4)) == "epoch"
 
 
-NO_KIDS = ["", "x", f"{short_key_id('one')}", f".{EPOCH}", *(f"{short_key_id('one')}.{epoch}" for epoch in (
-    "", "0", "-1", "+1", f"0{EPOCH}", f" {EPOCH}", f"{EPOCH}\n", "5e5", "٥", "１", "9" * 11, "9" * 5000, "NaN"
-))]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NO_KIDS)
-def test_a_malformed_epoch_name_is_refused_without_a_kms_call(mac_key, name):
-    assert refusal(epochs(mac_key), name) == "header"
-    assert mac_key.derivations == []
-
-
 @given(st.text())
 def test_no_text_as_epoch_name_causes_a_kms_call(text):
     mac_key = CountingMacKey()
     assert refusal(epochs(mac_key), text) in {"header", "unknown_key", "epoch"}
-    assert mac_key.derivations == []
-
-
-def test_an_unknown_mac_key_is_refused_without_a_kms_call(mac_key):
-    assert refusal(epochs(mac_key), kid(EPOCH, "two")) == "unknown_key"
     assert mac_key.derivations == []
 
 

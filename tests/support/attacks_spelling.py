@@ -37,12 +37,6 @@ def bomb() -> bytes:
     return piece * 50 + deflate.flush()
 
 
-def of_the_python_sdk(_: object) -> str:
-    from mcp.server.request_state import AESGCMRequestStateCodec  # importing it takes a second
-
-    return AESGCMRequestStateCodec([bytes(range(32))]).seal(b'{"v":1}')
-
-
 BOMB = bomb()
 NOT_STRINGS: tuple[Any, ...] = (None, 5, True, b"bytes", [], {})
 SPELLINGS = {
@@ -70,16 +64,10 @@ SPELLINGS = {
     "a state of a certified key where signing is direct": Attack(
         lambda forge: forge.wrap(FORGES[DELEGATED[0]].inner), None, DIRECT
     ),
-    "a token of the Python SDK": Attack(of_the_python_sdk, "malformed"),
-    "a token of the Python SDK, inside": Attack(
-        lambda forge: forge.wrap(of_the_python_sdk(forge)), "malformed", ENCRYPTED
-    ),
     # compression
-    "a bomb as the claims": Attack(lambda forge: forge.signed(forge.header, BOMB), "payload"),
     "a bomb as the claims, and zip": Attack(
         lambda forge: forge.signed(forge.header | {"zip": "DEF"}, BOMB), "header"
     ),
-    "a bomb as the header": Attack(lambda forge: forge.signed(BOMB, forge.claims), "malformed"),
     "a bomb as the content": Attack(lambda forge: forge.wrap(BOMB), "malformed", ENCRYPTED),
     "a bomb as the whole state": replaced_by(b64(BOMB)),
 }
