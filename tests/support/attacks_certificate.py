@@ -188,7 +188,7 @@ CERTIFIED_KEYS = {
     "certified key with a d": key(d="AAAA"),
     **{f"certified key without {name}": key(**dict[str, Any]({name: None})) for name in JWK},
     "certified key of kty OKP": key(kty="OKP"),
-    "certified key on secp256k1": key(crv="secp256k1", x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
+    "certified key, declared as P-384": key(crv="P-384"),
     "certified key on secp256k1, declared as P-256": key(x=coordinate(OUTSIDE.x), y=coordinate(OUTSIDE.y)),
     "certified key with a short x": key(x=coordinate(1, 31)),
     "certified key with an x that is padded": key("certificate_too_long", x=JWK["x"] + "="),
