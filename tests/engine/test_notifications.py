@@ -43,6 +43,13 @@ def test_only_log_messages_of_the_clients_level_are_sent_unchanged():
     ]
 
 
+def test_without_a_token_and_a_level_nothing_is_sent():
+    ctx, sent = context(None, None)
+    ctx.progress(1)
+    ctx.log("emergency", "x")
+    assert sent.messages == []
+
+
 def test_notifications_over_the_limit_are_counted_and_dropped():
     ctx, sent = context()
     note = {"text": "x" * 100}
