@@ -43,29 +43,20 @@ def test_an_answer_that_loses_all_concurrent_updates_is_not_acknowledged():
     assert deployment.status(task_id) == "input_required"
 
 
-def task_tool(function):
-    """Return a server with one tool for tasks."""
-    server = Server("table_errors")
-    server.tool(task="required")(function)
-    return server
-
-
-def end_in_next_build(deployment, changed):
-    """Park a task, answer it, run it on another build. Return its end and the items in the table."""
-    task_id = parked(deployment)
-    later = deployment.by(server=changed)
-    later.resume(task_id, keep="s3cret-answer")
-    task = later.task(task_id)
-    return later.poll(task_id), TaskHistory.from_items(task, later.store.query(task.pk))
-
-
 def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
+    changed = Server("table_errors")
+
+    @changed.tool(task="required")
     def provision(ctx: Context, name: str) -> str:
         ctx.run_as_task()
         return ctx.elicit("create", "Create?", str)
 
     deployment = Deployment(server)
-    failed, past = end_in_next_build(deployment, task_tool(provision))
+    task_id = parked(deployment)
+    later = deployment.by(server=changed)
+    later.resume(task_id, keep="s3cret-answer")
+    task, failed = later.task(task_id), later.poll(task_id)
+    past = TaskHistory.from_items(task, later.store.query(task.pk))
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     assert "'create'" in failed["statusMessage"]
     event, failure = deployment.observer.failures[-1]
