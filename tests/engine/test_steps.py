@@ -44,6 +44,25 @@ class Flaky:
         return Passes(lambda ctx: ctx.step("work", self, retry=retry), **options)
 
 
+def test_a_step_result_is_the_same_in_the_first_run_and_in_a_replay():
+    def pair() -> tuple[int, float]:
+        return (1, 2.0)
+
+    def untyped():  # type: ignore[no-untyped-def]  # an author's function without annotations
+        return (1, {"a": (2,)})
+
+    seen: list[Any] = []
+
+    def body(ctx: Context) -> None:
+        seen.append([ctx.step("pair", pair), ctx.step("untyped", untyped)])
+        ctx.elicit("q", "?", bool)
+
+    call = Passes(body).begun()
+    call()
+    assert seen[0] == seen[1] == [(1, 2.0), [1, {"a": [2]}]]
+    assert [type(value) for value in seen[0]] == [type(value) for value in seen[1]]
+
+
 def test_a_journaled_result_that_violates_a_new_annotation_is_drift():
     def old() -> str:
         return "x"
