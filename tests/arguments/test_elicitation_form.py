@@ -27,6 +27,7 @@ from mcp_roundtrip import one_of
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
+from support.interpreters import run_program
 
 SECRET = "hunter2-hunter2"
 
@@ -167,6 +168,19 @@ def test_dataclasses_and_typed_dicts_are_forms_too():
     assert Form.from_model(Point).parse({"x": 1}) == Point(1)
     assert requested(Row)["properties"] == {"name": {"type": "string"}}
     assert Form.from_model(Row).parse({"name": "a"}) == {"name": "a"}
+
+
+def test_the_schema_is_equal_in_every_process():
+    program = """
+from typing import Literal
+from pydantic import BaseModel
+from mcp_roundtrip.arguments.elicitation_form import Form
+class M(BaseModel):
+    s: set[Literal["a", "b", "c", "d", "e"]] = {"e", "d", "c", "a"}
+print(Form.from_model(M).requested_schema)
+"""
+    runs = {run_program(program, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
+    assert len(runs) == 1
 
 
 def test_a_form_is_built_once_per_type():

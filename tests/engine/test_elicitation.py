@@ -98,6 +98,17 @@ def test_done_is_called_at_most_once_a_second():
     assert len(page.polls) <= page.polls[-1] * 0.6
 
 
+@pytest.mark.parametrize("may_start_task", [False, True])
+def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_start_task):
+    page = Page(complete_at=20)
+    visit = page.visit(poll_interval_ms=None)
+    call = Passes(visit, clock=page.clock, may_start_task=may_start_task).begun()
+    asked(call(page=ACCEPT))
+    assert page.polls == [0]
+    page.clock.advance(20)
+    assert call(page=ACCEPT) == Done("done")
+
+
 @pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])
 def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
     with pytest.raises(DefinitionError, match=r"'page'.*poll_interval_ms.*1000.*None"):

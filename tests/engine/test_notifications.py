@@ -8,7 +8,7 @@ from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
-from support.passes import Passes
+from support.passes import Passes, accept
 
 
 def reported(call: Passes) -> list[Any]:
@@ -48,6 +48,26 @@ def test_without_a_token_and_a_level_nothing_is_sent():
     ctx.progress(1)
     ctx.log("emergency", "x")
     assert sent.messages == []
+
+
+def test_no_report_is_sent_twice_across_rounds():
+    def body(ctx: Context) -> None:
+        ctx.progress(1, 4, "asking")
+        ctx.elicit("q", "?", bool)
+        ctx.progress(2, 4, "working")
+        ctx.step("s", int)
+        ctx.log("info", "made")
+        ctx.elicit("r", "?", bool)
+        ctx.progress(4, 4)
+
+    call = Passes(body).begun()
+    assert [params.get("progress") for params in reported(call)] == [1]
+    call()
+    assert reported(call) == []
+    call(q=accept(True))
+    assert [params.get("progress", params.get("data")) for params in reported(call)] == [2, "made"]
+    call(r=accept(True))
+    assert [params["progress"] for params in reported(call)] == [4]
 
 
 def test_notifications_over_the_limit_are_counted_and_dropped():

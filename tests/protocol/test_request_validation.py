@@ -97,6 +97,31 @@ def legacy(body: dict[str, Any], headers: dict[str, str] | None = None) -> Outco
 
 
 @pytest.mark.parametrize(
+    ("headers", "version"),
+    [
+        ({}, "2025-11-25"),
+        ({"mcp-protocol-version": "2025-11-25"}, "2025-11-25"),
+        ({"mcp-protocol-version": " 2025-06-18 "}, "2025-06-18"),
+        ({"mcp-method": "tools/list", "mcp-name": "x"}, "2025-11-25"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("meta", [None, {}, {"progressToken": 3}, {CAPABILITIES: {"roots": {}}}], ids=str)
+def test_a_legacy_request_is_valid_if_legacy_clients_are_served(
+    headers: dict[str, str], version: str, meta: Any
+) -> None:
+    route = valid(legacy(message("tools/list", meta=meta), headers))
+    assert route.is_legacy
+    declared = (meta or {}).get(CAPABILITIES)
+    assert route.meta == RequestMeta(
+        version,
+        declared or {},
+        progress_token=(meta or {}).get("progressToken"),
+        knows_capabilities=declared is not None,
+    )
+
+
+@pytest.mark.parametrize(
     "headers",
     [
         {"mcp-method": " tools/call"},

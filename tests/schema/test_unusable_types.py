@@ -159,6 +159,7 @@ class Level(IntEnum):
         dict[Level, int],
         dict[Leaf, int],
         set[Leaf],
+        frozenset[list[int]],
     ],
 )
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
