@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mcp_roundtrip.deployment.settings import DEFAULTS
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery, Lease
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store import TaskStore
@@ -30,7 +31,9 @@ def claim_lease(store: TaskStore, clock: Clock) -> Lease:
     """Create a task and claim it for an invocation of 15 minutes. Raise BenchmarkError."""
     tasks = Tasks(store, NullDispatcher(), clock_ms=clock)
     call = TaskCall("tools/call", "provision_database", {"name": "orders"}, None, None)
-    task = tasks.create(call, None, Journal("bench"), worker="worker", capabilities={}, ttl_ms=3_600_000)
+    task = tasks.create(
+        call, Owner(None, None, "bench"), Journal("bench"), worker="worker", capabilities={}, ttl_ms=3_600_000
+    )
     delivery = Delivery("bench", MAX_LEASE_MS, DEFAULTS["task_lease_s"] * 1000)
     lease = Lease(store, task.pk, "bench", delivery, clock)
     if lease.claim() is None:

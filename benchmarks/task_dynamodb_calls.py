@@ -11,6 +11,7 @@ from invocations import LambdaContext
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.related_items import TaskCall
 from task_server import ANSWER, deploy
 
@@ -46,7 +47,7 @@ class BenchmarkTask:
     def create(self) -> None:
         task = deployment.tasks.create(
             self.call,
-            None,
+            Owner(None, None, "bench"),
             self.journal,
             worker="worker",
             capabilities={"elicitation": {}},

@@ -16,6 +16,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.stored_passes import TaskRunner
 from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.store import TaskStore
@@ -32,7 +33,12 @@ def create_answered_task(steps: int) -> tuple[MemoryStore, str]:
     deployment = deploy(store)
     call = TaskCall("tools/call", "steps", {"count": steps}, None, None)
     task = deployment.tasks.create(
-        call, None, Journal("bench"), worker="worker", capabilities={"elicitation": {}}, ttl_ms=3_600_000
+        call,
+        Owner(None, None, "bench"),
+        Journal("bench"),
+        worker="worker",
+        capabilities={"elicitation": {}},
+        ttl_ms=3_600_000,
     )
     deployment.server.worker_handler({"task": task.pk}, LambdaContext())
     deployment.tasks.update(None, task.task_id, {"go": ANSWER})

@@ -25,6 +25,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.lease import Delivery, Lease
+from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
@@ -244,7 +245,7 @@ class Simulation:
         principal = Principal("jwt", f"user-{number // TASKS_PER_CALLER}").canonical()
         task = self.tasks.create(
             TaskCall("tools/call", kind.tool, {}, None, None),
-            principal,
+            Owner(principal, None, f"flow-{number}"),
             Journal(f"flow-{number}"),
             worker="worker:1",
             capabilities={"elicitation": {}},

@@ -68,10 +68,11 @@ def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
 
 
 def test_a_task_whose_tool_was_removed_fails_and_its_tool_is_logged():
-    def another(ctx: Context) -> None: ...
-
     deployment = Deployment(server)
-    failed, _ = end_in_next_build(deployment, task_tool(another))
+    task_id = parked(deployment)
+    later = deployment.by(server=task_server(lambda ctx: "done"))
+    later.resume(task_id, keep="s3cret-answer")
+    failed = later.poll(task_id)
     assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
     event, failure = deployment.observer.failures[-1]
     assert (event, isinstance(failure, Drift)) == ("drift", True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from typing import Any, Final, Literal, NotRequired, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 import httpx2
 import mcp_types as types
@@ -15,8 +15,7 @@ from mcp.client.extension import advertise
 from mcp.client.session import ClientSession, LoggingFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import ProgressFnT
-from pydantic import TypeAdapter, with_config
-from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+from pydantic import AfterValidator, TypeAdapter
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip_tools.client.http import TIMEOUT_S, unreachable
@@ -26,14 +25,14 @@ T = TypeVar("T")
 Result = Mapping[str, Any]
 
 
-@with_config(extra="allow")
-class _Result(TypedDict):
-    """A result of MCP or of its extension for tasks. Another type is not valid (basic/index "ResultType")."""
+def _check_type(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result. Raises ValueError for another type than those of MCP and its extension for tasks."""
+    if result.get("resultType", "complete") not in ("complete", "input_required", "task"):
+        raise ValueError("the result has an unknown resultType")  # basic/index "ResultType"
+    return result
 
-    resultType: NotRequired[Literal["complete", "input_required", "task"]]
 
-
-_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(_Result)
+_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[dict[str, Any], AfterValidator(_check_type)])
 
 
 async def _unused(*given: Any) -> Any:
