@@ -69,12 +69,6 @@ def test_what_make_cannot_use_is_named(tmp_path, arguments, sentence):
     assert sentence in done.stderr
 
 
-def test_a_supported_interpreter_is_used(tmp_path):
-    done = make(tmp_path, "run", f"PYTHON={sys.executable}", "VENV=other")
-    assert done.returncode == 0
-    assert f"{sys.executable} -m venv other" in done.stdout
-
-
 def test_run_with_traces_installs_opentelemetry_and_names_the_endpoint(tmp_path):
     python = f"PYTHON={sys.executable}"
     plain, traced = (make(tmp_path, "run", python, *given).stdout for given in ([], ["TRACES=http://t:1"]))

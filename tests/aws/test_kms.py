@@ -178,18 +178,6 @@ def test_a_clock_that_is_set_back_does_not_extend_the_trust_in_a_disabled_key(st
         key.trusted_public_half()
 
 
-def test_a_disabled_key_is_confirmed_once_a_minute(strict_kms, key, arn, clock):
-    key.trusted_public_half()
-    strict_kms.DisableKey(KeyId=arn)
-    clock.now += CONFIRM_INTERVAL_S
-    before = strict_kms.calls["GetPublicKey"]
-    for _ in range(600):
-        with fails_with("DisabledException"):
-            key.trusted_public_half()
-        clock.now += 1
-    assert strict_kms.calls["GetPublicKey"] - before == 600 / RENEWAL_RETRY_S
-
-
 def test_of_two_keys_the_remaining_one_is_still_trusted(strict_kms, kms, key, clock):
     old = KmsKey(kms, signing_key(kms), clock)
     keys = KmsPublicKeys([key, old])
