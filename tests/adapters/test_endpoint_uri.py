@@ -7,13 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip.adapters.detect import detect
 from mcp_roundtrip_tools.events.of_application import Event, post
 from support.event_formats import FORMATS
-from support.event_sources import sent_by, with_context, with_header
+from support.event_sources import with_context, with_header
 from support.messages import call
 
 API = "a1b2c3d4e5"
@@ -192,28 +190,7 @@ def test_a_member_that_api_gateway_does_not_send_has_no_uri(changes: dict[str, A
     assert uri(with_context(http_api(), **changes)) is None
 
 
-@pytest.mark.parametrize("source", ["alb", "alb_multi_value"])
-def test_a_load_balancer_and_a_direct_invocation_have_no_uri(source: str) -> None:
-    event, known = sent_by(source, call("x")), http_api()["requestContext"]
-    assert uri(event) is None
-    named = with_context(event, **{name: known[name] for name in ("domainName", "apiId", "stage")})
-    assert uri(named) is None
-    assert uri({**call("x"), "domainName": HOST, "apiId": API, "routeKey": "$default"}) is None
-
-
 def test_payload_1_0_without_the_key_of_its_route_has_no_uri() -> None:
     # In the developer guide\'s example `resourceId` is null, and `resourcePath` is the path of the request.
     event = with_context(http_api_1_0(f"/{EVIL}"), resourceId=None, resourcePath=f"/{EVIL}")
     assert uri(event) is None
-
-
-@given(
-    domain=st.text() | st.from_regex(r"[a-z0-9.-]{1,12}\.execute-api\.[a-z0-9.-]{1,12}\.amazonaws\.com"),
-    path=st.text(),
-    host=st.text(),
-)
-def test_the_uri_is_that_of_the_api_or_none_for_any_host_and_path(domain: str, path: str, host: str) -> None:
-    event = with_header(with_context(http_api(path), domainName=domain), "host", host)
-    found = uri(event)
-    region = domain.lower().removeprefix(f"{API}.execute-api.").partition(".")[0]
-    assert found in (None, f"https://{API}.execute-api.{region}.amazonaws.com/mcp")

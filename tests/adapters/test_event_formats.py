@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import SOURCES
 from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
@@ -11,7 +10,7 @@ from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events.of_application import Event
 from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_context, with_header
-from support.messages import call, http_event
+from support.messages import call
 
 REST = sent_by("rest_api", call("whoami"))
 CLAIMS = {"sub": "alice", "iss": "https://idp.test/"}
@@ -61,21 +60,6 @@ def test_an_api_gets_a_challenge_under_a_second_name(source: str) -> None:
 def test_the_caller_of_a_direct_event_cannot_write_an_authorizer_context() -> None:
     event = {**call("whoami"), "requestContext": {"authorizer": {"jwt": {"claims": CLAIMS}}}}
     assert parse("jsonrpc_event", event).authorizer == {}
-
-
-@pytest.mark.parametrize("given", [None, {}, "x", [], {"claims": None, "scopes": None}])
-def test_without_an_authorizer_there_is_no_context(given: Any) -> None:
-    assert authorizer(authorizer=given) == {}
-    if not isinstance(given, dict):
-        assert parse("http_api", with_context(http_event("{}"), authorizer=given)).authorizer == {}
-
-
-def test_a_function_url_request_equals_an_http_api_request_except_for_the_limit() -> None:
-    context = {"authorizer": {"iam": {"userId": "AROAEXAMPLE:session"}}}
-    event = with_context(sent_by("function_url", call("whoami")), **context)
-    request, expected = (parse(source, event) for source in ("function_url", "http_api"))
-    assert request.source_limit_ms is None
-    assert replace(request, source_limit_ms=30_000, endpoint_uri=None) == expected
 
 
 def test_only_the_path_of_an_http_api_has_a_stage() -> None:

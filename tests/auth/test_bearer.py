@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc import jws
 from joserfc.errors import SecurityWarning
@@ -49,11 +49,6 @@ def refusal(authorization: str | None) -> Unauthorized:
     with pytest.raises(Unauthorized) as refused:
         authenticator(CLOCK).authenticate(headers, {})
     return refused.value
-
-
-@pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)
-def test_a_valid_token_yields_principal_and_scopes(key):
-    assert caller(key.sign(claims(NOW))) == Caller(ALICE, frozenset({"db:read", "db:write"}))
 
 
 @pytest.mark.parametrize("algorithm", ["RS512", "PS256", "ES384", "ES512", "EdDSA"])
@@ -140,15 +135,6 @@ def test_scopes_are_read_from_all_claims_that_issuers_use(changes, scopes):
 )
 def test_the_audience_may_be_one_of_several_with_scheme_and_host_in_any_case(audience):
     assert caller(ONE.sign(claims(NOW, aud=audience))).principal == ALICE
-
-
-@given(st.text(alphabet="htps:/mc.MCP\u212a?#@", max_size=24))
-@example("https://\u212aey.test/mcp")  # its lower case is ASCII
-def test_canonicalizing_a_uri_is_idempotent_and_changes_only_case(uri):
-    canonical = canonical_uri(uri)
-    assert canonical_uri(canonical) == canonical
-    assert canonical.rstrip("/").lower() == uri.rstrip("/").lower()
-    assert canonical.isascii() == uri.isascii()
 
 
 def test_the_audience_of_a_host_matches_with_and_without_a_slash():
@@ -408,24 +394,6 @@ def test_a_token_is_read_only_from_the_authorization_header():
 def test_a_refusal_contains_nothing_of_the_token():
     refused = refusal(f"Bearer {token_with(aud='secret-audience', sub='secret-subject')}")
     assert "secret" not in f"{refused} {refused.args} {refused.__cause__}"
-
-
-@given(st.text(max_size=60))
-def test_any_header_is_a_valid_token_or_a_refusal(header):
-    for value in (header, f"Bearer {header}"):
-        try:
-            assert bearer_token(value) in value
-        except Unauthorized as refused:
-            assert refused.reason in ("no_token", "authorization_header")  # noqa: PT017 - either may happen
-
-
-@given(st.integers(min_value=0, max_value=10_000), st.sampled_from("Aa0-_.=+/ é"))
-def test_a_token_with_a_changed_character_is_refused(position, character):
-    token = RSA.sign(claims(NOW))
-    at = position % len(token)
-    changed = token[:at] + character + token[at + 1 :]
-    if changed != token:
-        refusal(f"Bearer {changed}")
 
 
 @pytest.mark.parametrize("key", [ONE, RSA], ids=lambda key: key.algorithm)

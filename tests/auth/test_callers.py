@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import (
     ANONYMOUS,
@@ -178,31 +176,6 @@ def test_a_missing_principal_is_refused(mode, context):
         identify(mode, context, "user")
     with pytest.raises(Unauthorized):
         identify(AuthMode.LAMBDA, LAMBDA)  # without a configured member
-
-
-NAMES = [
-    *("jwt", "lambda", "iam", "claims", "sub", "iss", "user", "userId", "accountId", "cognitoIdentity"),
-    "scope",
-]
-CONTEXTS = st.recursive(
-    st.none() | st.integers() | st.sampled_from(["", "alice", ":session", "AROAEXAMPLE:session", "[a b]"]),
-    lambda children: st.lists(children, max_size=2) | st.dictionaries(st.sampled_from(NAMES), children),
-    max_leaves=8,
-)
-
-
-@given(st.dictionaries(st.sampled_from(NAMES), CONTEXTS), st.sampled_from(AuthMode))
-def test_an_incomplete_context_yields_no_principal(context, mode):
-    try:
-        principal = identify(mode, context, "user", "scope").principal
-    except Unauthorized:
-        return
-    if mode is AuthMode.NONE:
-        assert principal is None
-    else:
-        assert principal is not None
-        assert principal.subject
-        assert principal.issuer or mode is AuthMode.LAMBDA
 
 
 def test_different_principals_have_different_identities():

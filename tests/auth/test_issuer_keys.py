@@ -5,12 +5,9 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
@@ -55,17 +52,6 @@ class ChangingIssuer:
     @property
     def times(self) -> int:
         return len(self.documents.asked)
-
-
-def test_keys_are_requested_at_the_first_token_and_an_hour_later():
-    asked = ChangingIssuer()
-    assert all(asked.knows("one") for _ in range(100))
-    asked.clock.advance(REFRESH_AFTER_S - 1)
-    assert asked.knows("one")
-    assert asked.times == 1
-    asked.clock.advance(1)
-    assert all(asked.knows("one") for _ in range(100))
-    assert asked.times == 2
 
 
 def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_at_most_an_hour():
@@ -147,14 +133,6 @@ def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held):
         asked.failures.clear()
 
 
-def test_requests_without_usable_keys_report_the_reason_of_the_last_refresh():
-    asked = ChangingIssuer()
-    asked.answers(DOWN, in_s=EXPIRE_AFTER_S)
-    for _ in range(2):
-        with pytest.raises(IssuerUnavailable, match="issuer_timeout"):
-            asked.knows("one")
-
-
 @pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
 def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page):
     asked = ChangingIssuer()
@@ -199,34 +177,6 @@ def test_concurrent_threads_cause_one_request():
     with ThreadPoolExecutor(16) as pool:
         assert all(pool.map(find, range(16)))
     assert asked == [JWKS_URI]
-
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["one", "two", "forged"]), st.integers(0, 7_200), st.sampled_from("ABD")),
-    max_size=60,
-)
-
-
-@given(STEPS)
-def test_requests_to_an_issuer_never_exceed_their_rate(steps):
-    asked, moments = ChangingIssuer(), list[float]()
-    answers: dict[str, bytes | Exception] = {"A": jwks(ONE), "B": jwks(ONE, TWO), "D": DOWN}
-    good_at = asked.clock.now
-    for kid, seconds, answer in steps:
-        asked.clock.advance(seconds)
-        asked.answers(answers[answer])
-        before, now = asked.times, asked.clock.now
-        try:
-            known = asked.knows(kid)
-            assert not known or kid != "forged"
-        except IssuerUnavailable:
-            known = False
-        assert asked.times - before <= 1
-        if asked.times > before:
-            moments.append(now)
-            good_at = now if answer != "D" else good_at
-        assert not known or now - good_at < EXPIRE_AFTER_S
-    assert all(later - earlier >= RETRY_INTERVAL_S for earlier, later in pairwise(moments))
 
 
 ISSUERS = ["https://id.test", "https://id.test/", "https://id.test/tenant", "https://id.test:8443/a/b"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.deployment.missing_settings import _NEEDS, _REMEDIES, find_unset_settings, missing_settings
+from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.options import Fallback
@@ -89,37 +89,6 @@ def test_delivery_by_queue_needs_the_queue_and_not_the_worker_which_wakes_no_tas
     assert missing(NEEDS, TASK_QUEUE="") == {}  # the worker function has it
     assert missing(WORK, TASK_WORKER="") == {}
     assert missing(WORK, TASK_WORKER="", TASK_QUEUE="") == {"MCP_TASK_QUEUE": False}
-
-
-def test_what_no_feature_needs_is_not_missing():
-    plain = Server("plain")
-    plain.tool(name="add")(lambda: 3)
-    assert missing(plain.endpoint.needs, {"MCP_AUTH_MODE": "none"}) == {}
-    assert missing(NEEDS, STATE_ENCRYPTION="disabled", STATE_ENCRYPTION_KEY_ARN="") == {}
-    # Without a table, the audience comes from the event.
-    assert missing({"states": ["asks"]}, AUDIENCE="", TASK_TABLE="") == {}
-
-
-def test_without_the_page_a_tool_that_asks_needs_no_table():
-    needs = {**one_of_each("default").endpoint.needs, "tasks": []}
-    assert missing(needs, TASK_TABLE="") == {}
-    assert missing({**NEEDS, "tasks": []}, TASK_TABLE="") == {"MCP_TASK_TABLE": False}
-
-
-def test_the_message_names_setting_features_and_remedy():
-    [error] = missing_settings(NEEDS, {"task_table"})
-    assert str(error.error).startswith("MCP_TASK_TABLE: is not set, and calls of lasts cannot become tasks; ")
-    [many] = missing_settings({"page": list("abcdefgh")}, {"task_table"})
-    assert "a, b, c, d, e, … cannot" in str(many.error)
-    assert "channels=" in str(many.error)
-
-
-def test_errors_come_first_and_each_setting_once():
-    unset = set(_REMEDIES)
-    found = missing_settings({**NEEDS, **WORK, "forwarding": ["a"]}, unset)
-    assert [each.is_error for each in found] == sorted((each.is_error for each in found), reverse=True)
-    assert len({each.error.setting for each in found}) == len(found) == len(unset)
-    assert unset == {setting for needed, _ in _NEEDS.values() for setting in needed}
 
 
 def test_a_front_door_needs_its_owners_and_the_table_of_their_tasks(tmp_path):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip.deployment.settings import VARIABLES, Audit, load_settings
-from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.internal_errors import SettingsError
 from support.setting_examples import (
     ALL_BUT_THOSE_OF_OTHER_MODES,
@@ -89,14 +88,6 @@ def test_the_mode_is_bearer_if_only_an_issuer_is_set():
     assert load_settings({**MINIMAL, "MCP_TOKEN_ISSUER": "https://id.test/"}).auth_mode is AuthMode.JWT
 
 
-def test_states_are_issued_by_their_audience_unless_an_issuer_is_set():
-    assert load_settings({**MINIMAL, "MCP_AUDIENCE": "https://x.test"}).state_issuer == "https://x.test"
-    assert load_settings({**MINIMAL, "MCP_ISSUER": "urn:x"}).state_issuer == "urn:x"
-    with pytest.raises(SettingsError) as refused:
-        _ = load_settings(MINIMAL).state_issuer
-    assert refused.value.setting == "MCP_AUDIENCE"
-
-
 def test_the_error_names_the_invalid_setting(subtests):
     for environment, setting in WRONG:
         with subtests.test(str(environment)[:200]):
@@ -117,41 +108,6 @@ def test_the_algorithms_are_those_that_verify_tokens():
 def test_a_count_has_up_to_nine_digits(number):
     assert load_settings({**MINIMAL, "MCP_MAX_ROUNDS": number}).max_rounds == 5
     assert load_settings({**MINIMAL, "MCP_MAX_ROUNDS": "9" * 9}).max_rounds == 10**9 - 1
-
-
-@pytest.mark.parametrize("issuer", ["https://id.test/", "http://127.0.0.1:8000", "http://localhost:8000/x"])
-def test_bearer_mode_requires_an_issuer_with_public_keys(issuer):
-    settings = load_settings({**BEARER, "MCP_TOKEN_ISSUER": issuer})
-    assert settings.token_issuer == issuer
-    assert settings.token_algorithms == ("RS256", "ES256")
-
-
-KEY_ARN = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
-
-
-def test_key_arns_are_read_in_the_order_of_the_settings():
-    other = KEY_ARN.replace("mrk-1", "mrk-2")
-    settings = load_settings({**MINIMAL, "MCP_STATE_KEY_ARN": KEY_ARN, "MCP_TRUSTED_STATE_KEY_ARNS": other})
-    assert key_arns(settings, "state_key_arn", "trusted_state_key_arns") == (KEY_ARN, other)
-    assert key_arns(load_settings(MINIMAL), "state_key_arn", "trusted_state_key_arns") == ()
-
-
-@pytest.mark.parametrize(
-    "key",
-    [
-        "alias/state",
-        "arn:aws:kms:eu-west-1:123456789012:alias/state",
-        "1234abcd-12ab-34cd-56ef-1234567890ab",
-        "arn:aws:kms:eu-west-1:123456789012:key/",
-        f"{KEY_ARN}/x",
-    ],
-)
-@pytest.mark.parametrize("setting", ["MCP_STATE_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"])
-def test_a_key_without_a_key_arn_is_refused_when_it_is_needed(key, setting):
-    settings = load_settings({**MINIMAL, setting: key})
-    with pytest.raises(SettingsError) as refused:
-        key_arns(settings, setting.removeprefix("MCP_").lower())
-    assert refused.value.setting == setting
 
 
 def shared(variables: Mapping[str, str], separator: str = "=") -> dict[str, str]:
@@ -188,14 +144,6 @@ def test_a_line_sets_what_the_variable_sets(separator, subtests):
                 assert load_settings({**lines, **shared({name: text})}) == expected
 
 
-def test_a_wrong_value_in_a_line_is_reported_as_in_the_variable(subtests):
-    for variables, setting in WRONG:
-        if variables:
-            with subtests.test(str(variables)[:200]):
-                assert refused(shared(variables)).setting == setting
-                assert str(refused(shared(variables))) == str(refused(variables))
-
-
 @given(st.sampled_from(EVERY_SETTING), st.data())
 def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(variables, data):
     replaced = data.draw(st.sets(st.sampled_from(sorted(variables.keys() - {"MCP_AUTH_MODE"}))))
@@ -205,13 +153,6 @@ def test_a_variable_of_its_own_takes_precedence_and_an_empty_one_unsets(variable
     unset = {name: data.draw(st.sampled_from(("", " "))) for name in replaced}
     kept = {name: text for name, text in variables.items() if name not in replaced}
     assert outcome({**shared(lines), **unset}) == outcome(kept)
-
-
-@given(st.sampled_from(EVERY_SETTING), st.data())
-def test_white_space_around_lines_has_no_effect(variables, data):
-    space = st.text(" \t\r\n", max_size=4)
-    lines = (data.draw(space) + f"{name}={text}" + data.draw(space) for name, text in variables.items())
-    assert load_settings({"MCP_SETTINGS": "\n".join(lines)}) == load_settings(variables)
 
 
 def test_the_value_is_everything_after_the_first_equals_sign():

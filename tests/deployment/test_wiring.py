@@ -1,10 +1,7 @@
 """The composition root, from environment variables to a KMS over HTTP."""
 
 import json
-import os
 from base64 import urlsafe_b64decode
-from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -12,18 +9,14 @@ import pytest
 from mcp_roundtrip import Context, Principal, Server
 from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.aws_ports import owner_function
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing.ports import RecordingObserver
-from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.kms import FakeKms
-from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from support.client_requests import next_round, text
 from support.deployment import Deployment
 from support.fake_kms import mac_key, signing_key
-from support.setting_examples import QUEUE, WORKER
 
 pytest_plugins = ["support.fake_kms"]
 
@@ -51,14 +44,6 @@ def link(ctx: Context) -> str:
 def deploy(**changes: str) -> Deployment:
     """Return a new execution environment with these settings."""
     return Deployment(server, settings=environment(**changes), source="http_api")
-
-
-def wrong_setting(deployment: Deployment) -> str:
-    """Return the setting on which a call fails."""
-    assert deployment.call_error("greet")["code"] == -32603
-    error = deployment.observer.failures[0][1]
-    assert isinstance(error, SettingsError)
-    return error.setting
 
 
 def resumes(deployment: Deployment, asked: Any) -> bool:
@@ -108,16 +93,6 @@ def test_times_of_renewals_differ_between_environments():
     assert all(0 <= number < 1 for number in drawn)
 
 
-@pytest.mark.parametrize(
-    "public_keys", ["1234abcd:TUZr", "{key_id}:TUZr"], ids=["of another key", "that is no key"]
-)
-def test_an_unusable_pinned_public_key_is_an_invalid_setting(kms, public_keys):
-    arn = signing_key(kms)
-    given = public_keys.format(key_id=arn.rpartition("/")[2])
-    pinning = deploy(state_key_arn=arn, state_public_keys=given, **UNENCRYPTED)
-    assert wrong_setting(pinning) == "MCP_STATE_PUBLIC_KEYS"
-
-
 def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deployed):
     deployment, before = deploy(**deployed), kms.calls["Sign"]
     address, _, token = deployment.text("link").partition("?mcp_link=")
@@ -130,61 +105,6 @@ def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deplo
     for somebody_else in (Principal("jwt", "bob", "https://id"), None):
         with pytest.raises(StateRejected):
             page.open_link(token, somebody_else)
-
-
-def test_the_environment_is_read_once(monkeypatch):
-    environment = {"MCP_AUTH_MODE": "none"}
-    monkeypatch.setattr(os, "environ", environment)
-    wiring.ports.cache_clear()
-    try:
-        first = wiring.ports()
-        environment["MCP_AUTH_MODE"] = "jwt"
-        assert wiring.ports() is first
-    finally:
-        wiring.ports.cache_clear()
-
-
-def test_a_pattern_names_the_function_of_each_owner_and_one_without_a_function_is_a_missing_setting():
-    pattern = "arn:aws:lambda:eu-west-1:123456789012:function:stack_*:live"
-    settings = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": pattern})
-    found = [owner_function(settings, owner) for owner in ("weather", "work_items")]
-    assert found == [pattern.replace("*", owner) for owner in ("weather", "work_items")]
-    named = load_settings({"MCP_AUTH_MODE": "none", "MCP_OWNERS": '{"weather": "fn"}'})
-    with pytest.raises(SettingsError) as refused:
-        owner_function(named, "tides")
-    assert refused.value.setting == "MCP_OWNERS"
-
-
-def test_the_limit_of_open_tasks_is_a_setting(kms):
-    given = environment(task_table="tasks", max_open_tasks="7")
-    assert wiring.make_ports(load_settings(given)).tasks().max_open == 7
-
-
-TASKS = {"task_table": "tasks", "task_worker": WORKER, "task_queue": QUEUE}
-
-
-@pytest.mark.parametrize(
-    ("given", "address"),
-    [
-        (TASKS, WORKER),
-        ({**TASKS, "task_queue": ""}, WORKER),
-        ({**TASKS, "task_delivery": "invoke"}, WORKER),
-        ({**TASKS, "task_delivery": "queue"}, QUEUE),
-        ({**TASKS, "task_worker": "", "task_delivery": "queue"}, QUEUE),
-    ],
-)
-def test_new_tasks_are_dispatched_to_the_function_or_to_its_queue(given, address):
-    assert load_settings(environment(**given)).worker_address() == address
-
-
-@pytest.mark.parametrize(
-    ("delivery", "missing"), [("invoke", "MCP_TASK_WORKER"), ("queue", "MCP_TASK_QUEUE")]
-)
-def test_a_missing_address_of_the_worker_is_named_when_it_is_needed(delivery, missing):
-    settings = load_settings(environment(task_table="tasks", task_delivery=delivery))
-    with pytest.raises(SettingsError) as refused:
-        settings.worker_address()
-    assert refused.value.setting == missing
 
 
 @pytest.mark.parametrize(
@@ -227,16 +147,6 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(kms, remainin
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     deploy(aws_client="signed", **keys).by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
-
-
-@pytest.fixture
-def logs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLogs]:
-    fake = FakeLogs(lambda group: group == "test-audit")
-    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "test_greeter")
-    monkeypatch.setenv("AWS_LAMBDA_LOG_STREAM_NAME", "2026/11/23/test_greeter[3]0123")
-    with closing(HttpServer(fake.respond).start()) as server:
-        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDWATCH_LOGS", server.url)
-        yield fake
 
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):

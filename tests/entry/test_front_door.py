@@ -1,16 +1,11 @@
 """Requests that the front door serves itself. tests/functions covers `functions/front_door`."""
 
-import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.forwarding import Catalog
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.server.options import PAGE_SIZE
 from support.deployment import Deployment
 
@@ -34,22 +29,6 @@ def behind_door(page_size=PAGE_SIZE, **servers):
     return Deployment(plain, owners=servers, user=None, through_door=True, door_options=options)
 
 
-@given(
-    st.recursive(
-        st.none() | st.integers() | st.text(max_size=3),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["tools", "prompts", "scopes", "definition", "owner", "name", "x"]), inner
-            )
-        ),
-    )
-)
-def test_a_file_other_than_a_catalog_is_a_value_error(content):
-    with suppress(ValueError):
-        Catalog.read(json.dumps(content))
-
-
 @pytest.mark.parametrize("text", ["[]", '{"tools": [{}]}', '{"tools": [{"definition": {"name": "a"}}]}', "{"])
 def test_a_malformed_catalog_is_refused(text):
     with pytest.raises(ValueError, match=r"JSON|catalog"):
@@ -62,13 +41,6 @@ def test_a_forwarded_call_parses_no_definition():
     assert client.front_door is not None
     parsed = [name for name, entry in client.front_door.catalog.tools.items() if "members" in vars(entry)]
     assert parsed == []
-
-
-def test_the_extension_is_advertised_and_has_its_methods_if_an_owner_has_tasks():
-    client, without = behind_door(plain=plain, lasting=lasting), behind_door(plain=plain)
-    assert client.result("server/discover")["capabilities"]["extensions"] == {TASKS_EXTENSION: {}}
-    assert "extensions" not in without.result("server/discover")["capabilities"]
-    assert without.error("tasks/get", taskId="A" * 32)["code"] == -32601
 
 
 def test_a_cached_list_is_sent_with_the_id_of_each_request():

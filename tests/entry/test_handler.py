@@ -1,22 +1,16 @@
 """From Lambda events to Lambda responses."""
 
 import json
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import make_ports
 from support.deployment import Deployment
-from support.json_values import any_json
 from support.lambda_context import LambdaContext
 from support.messages import call, http_event, message
-from support.servers import server_of
 
 CLOCK = FakeClock()
 PORTS = make_ports(clock=CLOCK)
@@ -74,41 +68,3 @@ def test_a_direct_message_with_a_lone_surrogate_is_refused_in_valid_json(event):
     answer = server.lambda_handler(event, LambdaContext())
     assert answer["error"]["code"] in (-32700, -32600, -32602, -32601)
     json.dumps(answer, ensure_ascii=False).encode()
-
-
-def test_a_deeply_nested_result_is_returned_to_a_direct_caller():
-    def nested():  # an author's function without annotations
-        value: list[Any] = []
-        for _ in range(80):
-            value = [value]
-        return {"value": value}
-
-    assert "result" in Deployment(server_of(nested), user=None).invoke(call("nested"))
-
-
-ANYTHING = any_json()
-
-
-@given(
-    st.fixed_dictionaries(
-        {
-            "version": st.just("2.0"),
-            "requestContext": st.fixed_dictionaries(
-                {"http": st.fixed_dictionaries({}, optional={"method": st.just("POST") | ANYTHING})},
-                optional={"authorizer": ANYTHING},
-            ),
-        },
-        optional={"headers": ANYTHING, "body": ANYTHING, "isBase64Encoded": ANYTHING},
-    )
-    | st.fixed_dictionaries(
-        {"jsonrpc": st.just("2.0") | ANYTHING},
-        optional={"id": ANYTHING, "method": st.just("tools/call") | ANYTHING, "params": ANYTHING},
-    )
-    | ANYTHING
-)
-def test_any_event_gets_a_response_or_fails_as_unknown(event):
-    try:
-        response = server.lambda_handler(event, LambdaContext())
-    except UnknownEventSource:
-        return
-    json.dumps(response, ensure_ascii=False).encode()

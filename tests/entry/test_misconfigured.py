@@ -1,7 +1,6 @@
 """A function whose settings are wrong or missing: what it logs, and how it responds."""
 
 import json
-from contextlib import suppress
 
 import pytest
 
@@ -9,10 +8,9 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from support.aws_clients import FUNCTION
 from support.logged_lines import logged_lines
-from support.messages import META, call, http_event, message
+from support.messages import call, http_event, message
 
 BEARER = {
     "MCP_AUTH_MODE": "bearer",
@@ -20,14 +18,15 @@ BEARER = {
     "MCP_AUDIENCE": "https://mcp.test/mcp",
 }
 NONE = {"MCP_AUTH_MODE": "none"}
-STATES = {**NONE, "MCP_ISSUER": "urn:x", "MCP_AUDIENCE": "https://mcp.test/mcp"}
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
-KEYS = {**STATES, "MCP_STATE_KEY_ARN": KEY}
-SIGNED = {**KEYS, "MCP_STATE_ENCRYPTION": "disabled"}
-QUEUE = {"MCP_TASK_QUEUE": "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"}
-WITHOUT_QUEUE = {**KEYS, "MCP_STATE_ENCRYPTION_KEY_ARN": KEY, "MCP_TASK_TABLE": "tasks"}
-WORKER = {"MCP_TASK_WORKER": "arn:aws:lambda:eu-west-1:123456789012:function:worker:1"}
-TASKS = {**META, META_CLIENT_CAPABILITIES: {"extensions": {TASKS_EXTENSION: {}}}}
+WITHOUT_QUEUE = {
+    **NONE,
+    "MCP_ISSUER": "urn:x",
+    "MCP_AUDIENCE": "https://mcp.test/mcp",
+    "MCP_STATE_KEY_ARN": KEY,
+    "MCP_STATE_ENCRYPTION_KEY_ARN": KEY,
+    "MCP_TASK_TABLE": "tasks",
+}
 
 server = Server("x")
 
@@ -116,27 +115,6 @@ def test_a_request_for_a_worker_fails_with_an_error_that_says_what_to_invoke(sta
     assert len(lines("unknown_event_source")) == 1
 
 
-WHEN_NEEDED = {
-    "no issuer of states": ({**SIGNED, "MCP_ISSUER": "", "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
-    "no audience of states": ({**SIGNED, "MCP_AUDIENCE": ""}, call("ask"), "MCP_AUDIENCE"),
-    "no key": (STATES, call("ask"), "MCP_STATE_KEY_ARN"),
-    "an alias": ({**STATES, "MCP_STATE_KEY_ARN": "alias/x"}, call("ask"), "MCP_STATE_KEY_ARN"),
-    "no key to encrypt with": (KEYS, call("ask"), "MCP_STATE_ENCRYPTION_KEY_ARN"),
-    "no table": (STATES, call("lasting", meta=TASKS), "MCP_TASK_TABLE"),
-}
-"""Environments, requests and the setting in the log."""
-
-
-@pytest.mark.parametrize("case", WHEN_NEEDED)
-def test_a_setting_for_some_requests_is_logged_at_the_first_of_them(case, start, lines):
-    environment, body, setting = WHEN_NEEDED[case]
-    start(environment)
-    assert "result" in server.lambda_handler(call("plain"), None)
-    answer = server.lambda_handler(body, None)
-    assert answer["error"]["code"] == -32603
-    assert reasons(lines("misconfigured")) == [setting]
-
-
 def test_a_request_for_metadata_fails_with_an_error_status(start):
     start({**BEARER, "MCP_TOKEN_ISSUER": ""})
     event = http_event("", method="GET")
@@ -159,27 +137,3 @@ def test_the_first_request_logs_each_missing_setting_and_no_other_request(start,
     for request in (message("tools/list"), call("nothing")):
         server.lambda_handler(request, None)
     assert lines("setting_missing") == []
-
-
-def test_a_deployment_with_all_settings_logs_nothing(start, lines):
-    start({**WITHOUT_QUEUE, **QUEUE, **WORKER})
-    server.lambda_handler(message("tools/list"), None)
-    start({**WITHOUT_QUEUE, **QUEUE, "MCP_TASK_WORKER": ""})
-    invoke_worker({})
-    assert lines("setting_missing") == []
-
-
-MESSAGES = {"Records": [{"messageId": "1", "body": "{}"}, {"messageId": "2", "body": "{}"}]}
-
-
-@pytest.mark.parametrize("event", [{}, MESSAGES], ids=["an invocation", "messages of a queue"])
-def test_the_first_event_of_a_worker_logs_what_its_tasks_lack(event, start, lines):
-    start(WITHOUT_QUEUE)
-    invoke_worker(event)
-    invoke_worker(event)
-    assert reasons(lines("setting_missing")) == ["MCP_TASK_QUEUE"]
-
-
-def invoke_worker(event):
-    with suppress(UnknownEventSource):  # the event has no task
-        server.worker_handler(event, None)

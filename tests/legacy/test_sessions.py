@@ -15,7 +15,6 @@ from support.servers import server_of
 
 UI = "io.modelcontextprotocol/ui"
 URLS: dict[str, Any] = {"elicitation": {"url": {}}}
-FORMS: dict[str, Any] = {"elicitation": {"form": {}}}
 
 server = Server("sessions")
 
@@ -64,14 +63,6 @@ def result_of(response):
 def test_initialize_agrees_to_a_served_version_and_offers_the_latest_to_others(offered, version):
     opening = {"protocolVersion": offered, "capabilities": {}, "clientInfo": INFO}
     assert legacy(server).result("initialize", **opening)["protocolVersion"] == version
-
-
-def test_a_tool_knows_the_client_and_its_capabilities():
-    apps = {"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}}
-    assert described(session(apps)) == {"client": INFO, "urls": True, "apps": True}
-    assert described(session(URLS)) == {"client": INFO, "urls": True, "apps": False}
-    declared = {"io.modelcontextprotocol/clientCapabilities": URLS}
-    assert described(session(FORMS), **declared)["urls"] is True, "the metadata of a request comes first"
 
 
 @pytest.mark.parametrize(

@@ -202,19 +202,6 @@ def test_a_field_that_is_posted_twice_is_an_error(kind: str, posted: tuple[str, 
     assert read(one_field(ALL_KINDS["properties"][kind]), **{"0.0": posted}).errors.keys() == {"0.0"}
 
 
-def test_an_optional_field_that_is_emptied_is_missing_and_a_removed_default_is_empty() -> None:
-    properties = {
-        "a": {"type": "string"},
-        "b": {"type": "string", "default": "n/a"},
-        "c": {"type": "integer", "default": 3},
-        "d": {"type": "array", "items": {"enum": ["x", "y"]}, "default": ["x"]},
-        "e": {"type": "array", "items": {"enum": ["x", "y"]}},
-    }
-    empty = dict.fromkeys(("0.0", "0.1", "0.2"), ("",))  # a browser sends nothing for unticked boxes
-    answers = read({"q": form_request({"type": "object", "properties": properties})}, **empty)
-    assert answers.responses["q"]["content"] == {"b": "", "d": []}
-
-
 def test_the_title_is_the_label_of_a_field_or_else_its_name_in_words() -> None:
     fields: dict[str, tuple[dict[str, str], str]] = {
         "size_gb": ({"title": "Size"}, "Size"),
@@ -252,24 +239,6 @@ def test_several_questions_are_answered_and_declined_one_by_one() -> None:
     declined: dict[str, tuple[str, ...]] = dict.fromkeys(("1.action", "2.action"), ("decline",))
     assert read(requests, **declined).errors == {"0.action": "Choose whether you have finished."}
     assert "#f0-action" in attributes(parse(page(requests, declined)), "href")
-
-
-def test_a_form_of_200_fields_and_a_list_of_5000_options_are_rendered_and_answered() -> None:
-    properties: dict[str, Any] = {f"f{number}": {"type": "string"} for number in range(199)}
-    properties["city"] = {"type": "string", "enum": [f"City {number}" for number in range(5_000)]}
-    properties["tags"] = {
-        "type": "array",
-        "items": {"type": "string", "enum": [f"Tag {n}" for n in range(5_000)]},
-    }
-    requests = {"q": form_request({"type": "object", "properties": properties, "required": ["city"]})}
-    html = page(requests)
-    assert len(html) < 1_000_000
-    form = BrowserForm(html)
-    form.enter("0.7", "seven")
-    form.choose("0.199", ["4999"])
-    form.choose("0.200", map(str, range(5_000)))
-    content = read_answers(make_questions(requests), parse_form(form.body())).responses["q"]["content"]
-    assert (content["f7"], content["city"], len(content["tags"])) == ("seven", "City 4999", 5_000)
 
 
 CANVAS = {"light": "#ffffff", "dark": "#121212"}

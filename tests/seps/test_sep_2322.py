@@ -17,8 +17,6 @@ from support.project import FUNCTIONS
 from support.sample_events import environment
 from support.servers import server_of
 
-NAME = {"name": "octocat"}
-
 
 class Login(BaseModel):
     name: str
@@ -56,43 +54,6 @@ def test_two_builds_behind_a_load_balancer_ask_nothing_twice_and_only_for_missin
     second = on(old, first, github_login="octocat", microsoft_login="m")
     assert second.asked.keys() == {"google_login"}
     assert on(new, second, google_login="g").structured == ["octocat", "m"]
-
-
-NOT_REQUESTED = {
-    "not_requested_info": {
-        "action": "accept",
-        "content": {"not_requested_param_name": "Information the server did not request"},
-    }
-}
-
-
-def test_missing_information_is_requested_again_and_unexpected_information_ignored():
-    def get_weather(ctx: Context, location: str) -> str:
-        login = ctx.elicit("github_login", "Please provide your GitHub username", Login)
-        return f"{login.name}: {location}"
-
-    expected = {
-        "github_login": {
-            "method": "elicitation/create",
-            "params": {
-                "mode": "form",
-                "message": "Please provide your GitHub username",
-                "requestedSchema": {
-                    "type": "object",
-                    "properties": {"name": {"type": "string"}},
-                    "required": ["name"],
-                },
-            },
-        }
-    }
-    weather, arguments = Player(server_of(get_weather)), {"location": "New York"}
-    first = weather.send("get_weather", arguments, NOT_REQUESTED, None)
-    assert first.asked == expected
-    second = first.respond(NOT_REQUESTED)
-    assert second.asked == expected
-    for name in (NAME, {**NAME, "extra": 1}):
-        responses = {**NOT_REQUESTED, "github_login": {"action": "accept", "content": name}}
-        assert second.respond(responses).text == "octocat: New York"
 
 
 DIALOGUE = json.loads(Path(__file__).with_name("azure_devops_dialogue.json").read_text("utf-8"))

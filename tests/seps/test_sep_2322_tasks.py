@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     META_CLIENT_CAPABILITIES,
@@ -16,7 +16,7 @@ from mcp_roundtrip.protocol.constants import (
     META_SERVER_INFO,
     PROTOCOL_VERSION,
 )
-from support.client_requests import TASKS, accepted, code_in, next_round, text
+from support.client_requests import TASKS, accepted, code_in, text
 from support.deployment import MARGIN_MS, Deployment
 
 
@@ -44,13 +44,6 @@ def provision(ctx: Context, name: str) -> dict[str, int]:
     size = ctx.elicit("size", f"How large is {name}?", int)
     ctx.run_as_task()
     return {"size": size, "copies": ctx.elicit("copies", "How many?", int)}
-
-
-@server.tool(task="optional")
-def at_once(ctx: Context, fail: bool = False) -> str:
-    if fail:
-        raise ToolError("no")
-    return "!"
 
 
 @server.tool
@@ -116,22 +109,6 @@ def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment):
         deployment.run_workers()
 
 
-def test_a_round_that_is_sent_again_gets_the_same_task_in_its_own_dialect(deployment):
-    """No dialect can read the tasks of the other one, so it refuses the states of their flows."""
-    call: dict[str, Any] = {"name": "provision", "arguments": {"name": "db"}}
-    with_task = {**call, "task": {}}
-
-    modern = deployment.by(version=PROTOCOL_VERSION)
-    ways = [(deployment, with_task), (modern, call)]
-    for (client, params), (other, other_params) in (ways, ways[::-1]):
-        asked = client.result("tools/call", **params)
-        created = client.post("tools/call", **params, **next_round(asked, size=4))
-        deployment.run_workers()
-        assert client.post("tools/call", **params, **next_round(asked, size=5)) == created
-        refused = other.error("tools/call", **other_params, **next_round(asked, size=4))
-        assert refused["code"] == -32602
-
-
 @pytest.mark.parametrize("is_dialect_first", [False, True])
 def test_a_call_that_waits_on_the_page_becomes_no_task_of_the_other_dialect(deployment, is_dialect_first):
     """The same call in the other dialect starts from its beginning: its client could not read that task."""
@@ -164,14 +141,6 @@ def test_a_code_continues_no_call_of_the_other_dialect(deployment, is_dialect_fi
     code = code_in(text(first(name="db")))
     assert "continues no call" in text(other(name="db", continuation_code=code))
     assert code_in(text(first(name="db", continuation_code=code))) == code
-
-
-def test_the_client_decides_whether_there_is_a_task(deployment):
-    meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: TASKS}
-    result = deployment.result("tools/call", name="compute", arguments={"label": "x"}, _meta=meta)
-    assert "task" not in result
-    assert text(result) == "x"
-    assert deployment.result("tools/call", name="at_once", task=None) == deployment.call("at_once")
 
 
 def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deployment):

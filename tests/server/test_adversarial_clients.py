@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, MissingClientCapability, Server
-from mcp_roundtrip_testing import DECLINE, WITH_TASKS, Player
+from mcp_roundtrip_testing import DECLINE, Player
 from support.deployment import legacy
 
 pytestmark = pytest.mark.filterwarnings("ignore::mcp_roundtrip_testing.QuestionChanged")  # intended
@@ -194,50 +194,3 @@ TestAdversarialClient = AdversarialClient.TestCase
 TestAdversarialClient.settings = settings(
     max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-@pytest.mark.parametrize(("tool", "confirmed"), [("pay", 2), ("order", 3), ("transfer", 2), ("split", 4)])
-def test_a_well_behaved_client_completes_each_tool(tool, confirmed):
-    shop.price, shop.confirmed = 5, []
-    played = Player(server).call(tool, {"to": "bob"})
-    while played.asked:
-        shop.confirmed = []
-        asked = {key: question["params"]["message"] for key, question in played.asked.items()}
-        played = played.respond(answers_to(asked)).followed()
-    assert played.text
-    assert len(set(shop.confirmed)) == confirmed
-
-
-def task_server():
-    built = Server("shop")
-
-    @built.tool(task="required")
-    def buy(ctx: Context) -> str:
-        ctx.elicit("size", "How large?", int)
-        ctx.run_as_task()
-        ctx.elicit("colour", "Which colour?", str)
-        text = f"Pay {shop.price}?"
-        record_confirmation("sure", text, ctx.confirm("sure", text))
-        return "bought"
-
-    return built
-
-
-def test_a_task_accepts_answers_only_to_its_listed_requests():
-    shop.price, shop.confirmed = 5, []
-    yes = {"action": "accept", "content": {"value": True}}
-    play = Player(task_server(), WITH_TASKS)
-    first = play.send("buy", {}, {"size": {"action": "accept", "content": {"value": 1}}, "sure": yes}, None)
-    task = first.task
-    assert task.asked.keys() == {"colour"}
-    play.request("tasks/update", taskId=task.task_id, inputResponses={"sure": yes, "sure~2": yes})
-    asked = play.task(task.task_id)
-    assert asked.asked.keys() == {"colour"}
-    asked = asked.answer(colour="red")
-    assert (asked.question("sure"), shop.confirmed) == ("Pay 5?", [])
-    shop.price = 5_000
-    changed = asked.answer(sure=True)
-    [key] = changed.asked
-    assert (changed.question(key), shop.confirmed) == ("Pay 5000?", [])
-    assert changed.answer(**{key: True}).text == "bought"
-    assert shop.confirmed == [("sure", "Pay 5000?")]

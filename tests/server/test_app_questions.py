@@ -121,11 +121,3 @@ def test_of_two_views_at_the_same_time_one_runs_the_call():
     assert sorted(each == "ended" for each in statuses) == [False, True, True, True]
     assert set(statuses) <= {"asking", "working", "ended"}
     assert effects == ["reserve", "charge"]
-
-
-def test_a_view_of_a_client_of_2025_11_25_answers_also_where_such_clients_have_tasks():
-    with_tasks = Server("orders", legacy_tasks="sep-2322")
-    with_tasks.tool(order)
-    client = app(LEGACY_VERSION).by(server=with_tasks).connected()
-    asked = client.call("order", item="tea")
-    assert app_status(client.answer_in_app(asked, count=3)) == "asking"

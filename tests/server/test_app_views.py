@@ -62,18 +62,6 @@ def test_views_are_read_by_their_uri_and_not_listed(client):
         assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
 
 
-def test_only_clients_with_views_are_told_of_them_and_no_model_of_the_answer_tool(client):
-    listed = {tool["name"]: tool.get("_meta") for tool in client.result("tools/list")["tools"]}
-    views = {"order": QUESTIONS, "forecast": "ui://shop/forecast"}
-    assert listed == {
-        **{name: {"ui": {"resourceUri": uri}, "ui/resourceUri": uri} for name, uri in views.items()},
-        "plain": None,
-        "answer_questions": {"ui": {"visibility": ["app"]}},
-    }
-    others = client.by(capabilities={}).connected().result("tools/list")["tools"]
-    assert {tool["name"] for tool in others if "_meta" not in tool} == {"order", "forecast", "plain"}
-
-
 @pytest.mark.parametrize("through_door", [False, True])
 def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(through_door):
     scoped = Server("scoped", scopes={})

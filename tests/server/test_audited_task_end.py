@@ -108,15 +108,6 @@ def test_the_end_of_a_task_has_one_record_with_its_caller_and_its_tool(make, not
     assert end["principal"]["subject"] == "alice"
 
 
-def test_a_task_whose_worker_runs_is_not_recorded_as_abandoned():
-    deployment = started()
-    now_ms = int(deployment.clock.now * 1_000)
-    change(deployment, att=MAX_ATTEMPTS, rn="L", lo="other", lu=now_ms + 60_000)
-    deployment.audit.lines.clear()
-    poll(deployment)
-    assert (task_of(deployment).status, deployment.audit.lines) == (Status.WORKING, [])
-
-
 @pytest.mark.parametrize("make", [expired, abandoned])
 def test_an_end_that_cannot_be_recorded_does_not_happen(make):
     deployment = make()

@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from mcp_roundtrip import Call, Context, Server, ToolError
-from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator
+from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.internal_errors import ForwardingFailed, ItemTooLarge, SettingsError, StoreError
+from mcp_roundtrip.internal_errors import ForwardingFailed, ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.lambda_invocation import Invocation
@@ -103,13 +103,6 @@ def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(l
     assert "unknown" not in {record["outcome"] for record in log.records()}
 
 
-def test_a_question_that_another_client_is_asked_again_has_the_channel_of_that_client(log):
-    on_page = deployed(log, capabilities={})
-    on_page.call("order", card="1")
-    on_page.by(capabilities={"elicitation": {}}).call("order", card="1")
-    assert [record["asked"][0]["via"] for record in log.records()] == ["page", "client"]
-
-
 def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log):
     player(log, client="cursor").call("order", {"card": "1"}, address="Elm Street")
     asked, on_page, last = log.records()
@@ -185,13 +178,6 @@ def test_no_argument_answer_result_token_or_state_is_in_a_record(log):
     assert "Where to" not in text, "no question"
 
 
-def test_a_call_is_recorded_also_if_it_names_the_uri_of_a_view(log):
-    client = player(log, client="cursor")
-    for more in ({}, {"uri": "ui://any"}):  # the second request runs no code: it repeats the question
-        client.request("tools/call", name="order", arguments={"card": "1"}, **more)
-    assert [brief(each, "method", "feature")[0] for each in log.records()] == ["tools/call", "tools/call"]
-
-
 @pytest.mark.parametrize("error", [ValueError("fault"), OSError("fault")])
 def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
     def fail(phase: str) -> None:
@@ -262,19 +248,6 @@ def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(log, 
     assert SECRETS["argument"] not in str(record)
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        message("tools/list"),
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "1.0", "method": "tools/call"},
-    ],
-)
-def test_an_unread_request_that_cannot_be_forwarded_and_calls_nothing_has_no_record(log, body):
-    assert "error" in str(send_through(log, body).body)
-    assert log.lines == []
-
-
 @pytest.mark.parametrize("authorizer", [ALICE, {}], ids=["alice", "no token"])
 def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(log, authorizer):
     send_through(log, call("plain"), authorizer=authorizer, deadline_ms=0)
@@ -283,47 +256,11 @@ def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeou
     assert (record["principal"] or {}).get("subject") == ("alice" if authorizer else None)
 
 
-@pytest.mark.parametrize("deadline_ms", [0, 1e18])
-def test_keys_of_an_issuer_are_fetched_for_a_record_only_if_there_is_time(log, deadline_ms):
-    class Fetching:
-        def authenticate(self, headers, authorizer):
-            fetched.append("keys")
-            return Caller(None)
-
-    fetched = []
-    send_through(log, call("plain"), auth=Fetching(), authorizer={}, deadline_ms=deadline_ms)
-    assert fetched == ["keys"][: int(deadline_ms > 0)]
-    assert brief(log.records()[0], "feature", "reason") == ["plain", "forwarding_failed"]
-
-
-def test_an_unread_call_to_an_owner_without_a_function_has_a_record(log):
-    def name_nothing(*given):
-        raise SettingsError("MCP_OWNERS", "names no function for 'orders'")
-
-    send_through(log, call("plain"), forward=name_nothing)
-    [record] = log.records()
-    assert brief(record, "feature", "outcome", "code") == ["plain", "refused", -32603]
-
-
 def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(log, monkeypatch):
     expected = send_through(log, call("plain"))
     monkeypatch.setattr(EventAuthenticator, "authenticate", lambda *given: 1 / 0)
     response = send_through(log, call("plain"))
     assert (response.status, response.body) == (expected.status, expected.body)
-
-
-def test_a_call_whose_answer_does_not_reach_the_front_door_has_a_record_of_each_function(log):
-    def lose_answer(*given):
-        request = HttpRequest("POST", headers(body), json.dumps(body))
-        server.endpoint.respond(request, make_ports(audit=log.log), Invocation("id", 1e18))
-        raise ForwardingFailed("ReadTimeout")
-
-    body = call("plain")
-    send_through(log, body, "/mcp", forward=lose_answer)
-    assert [brief(record, "outcome", "reason", "correlation_id") for record in log.records()] == [
-        ["complete", None, "id"],
-        ["error", "forwarding_failed", "id"],
-    ]
 
 
 def test_each_pass_has_one_record_with_every_worker_killed_in_turn():

@@ -8,7 +8,6 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip_tools.catalog.catalog import render_servers
 from support.deployment import Deployment, legacy
 
 ICON = {
@@ -70,9 +69,3 @@ def test_initialize_has_the_icons_and_the_website(version, deployed):
     params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     info = client.result("initialize", **params)["serverInfo"]
     assert info == {"name": info["name"], "version": "1.0.0", **BRANDING}
-
-
-def test_the_catalog_of_a_front_door_has_only_features():
-    catalog = render_servers({"shop": server})
-    assert WEBSITE not in catalog
-    assert ICON["src"] not in catalog

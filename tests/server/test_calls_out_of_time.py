@@ -3,12 +3,8 @@
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO, PROTOCOL_VERSION
-from mcp_roundtrip.tasks.lease import MARGIN_MS
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS, FakeClock, Player
-from mcp_roundtrip_testing.task_table import MemoryStore
-from support.deployment import Deployment
-from support.messages import META
 
 BREAKS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI", "version": "1.0.0"}}
 FOLLOWS = {META_CLIENT_INFO: {"name": "Anthropic/ClaudeAI-lookalike", "version": "1.0.0"}}
@@ -46,79 +42,3 @@ def test_a_client_gets_a_round_without_questions_unless_it_breaks_on_such_rounds
     assert result["structuredContent"] == 6
     completed = [fields for event, fields in player.observer.events if event == "request_completed"]
     assert [fields["outcome"] for fields in completed if "outcome" in fields] == expected
-
-
-def test_a_round_without_questions_has_an_empty_member_for_them():
-    """Without the member, the Go SDK takes the round for the result of the call."""
-    message = slow(EVERYTHING, {}, FOLLOWS).request("tools/call", name="work", arguments={})
-    assert message["result"]["resultType"] == "input_required"
-    assert message["result"]["inputRequests"] == {}
-
-
-STEP_S = 2.5
-STEPS = 24
-
-server = Server("slow")
-clock = FakeClock()
-ran = []
-
-
-def work(number: int) -> int:
-    clock.advance(STEP_S)
-    ran.append(number)
-    return number
-
-
-@server.tool
-def long_work(ctx: Context) -> int:
-    """A minute of steps."""
-    for number in range(STEPS):
-        ctx.step(f"step-{number}", work, number)
-    return len(ran)
-
-
-@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION], ids=["claude.ai", "2025-11-25"])
-def deployment(request, monkeypatch):
-    monkeypatch.setattr("support.client_requests.META", META | BREAKS)
-    ran.clear()
-    return Deployment(server, clock=clock, capabilities={}, version=request.param)
-
-
-def play(deployment, **arguments):
-    """Make the call until it ends; return the texts before the result."""
-    texts = []
-    while True:
-        response = deployment.text("long_work", **arguments)
-        if response == str(STEPS):
-            return texts
-        texts.append(response)
-        assert len(texts) < 10
-
-
-def test_a_minute_of_steps_ends_after_several_calls_and_each_step_runs_once(deployment):
-    texts = play(deployment)
-    assert ran == list(range(STEPS))
-    assert len(texts) >= 2
-    assert all("it continues where it stopped" in text for text in texts)
-
-
-class LeaseStore(MemoryStore):
-    """A store that records how long each lease lasts that a request claims or renews."""
-
-    def __init__(self):
-        super().__init__()
-        self.claimed, self.renewed = [], []
-
-    def update(self, pk, sk, change):
-        if "lu" in change.set:
-            leases = self.claimed if "lo" in change.set else self.renewed
-            leases.append(change.set["lu"] - round(clock() * 1_000))
-        return super().update(pk, sk, change)
-
-
-def test_the_lease_lasts_as_long_as_the_request_and_is_not_renewed(deployment):
-    store = LeaseStore()
-    play(deployment.by(store=store))
-    assert len(store.claimed) >= 2
-    assert set(store.claimed) == {deployment.round_ms + MARGIN_MS}
-    assert store.renewed == []

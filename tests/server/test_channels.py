@@ -41,18 +41,6 @@ def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questio
     assert asked.respond({"summary": sampled}).text == "short!"
 
 
-def test_an_answer_of_a_waiting_call_that_no_item_can_hold_is_too_large_for_the_model_too():
-    def name(ctx: Context) -> str:
-        ctx.step("begin", lambda: None)
-        return ctx.elicit("name", "Who?", str)
-
-    client = legacy(server_of(name, channels=("model",)), has_table=True, user="alice")
-    assert "Who?" in client.text("name")
-    assert "too large" in client.error_text("name", input_responses={"name": "x" * 500_000})
-    assert client.outcome == "answers_too_large"
-    assert client.text("name", input_responses={"name": "Ada"}) == "Ada"
-
-
 UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
 capabilities = st.builds(

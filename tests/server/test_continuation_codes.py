@@ -9,7 +9,7 @@ from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.options import META_PARKED_CALL
-from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS
+from mcp_roundtrip.tasks.parked import TTL_MS
 from support.client_requests import code_in, next_round, text
 from support.deployment import Deployment
 
@@ -80,16 +80,6 @@ def test_a_call_of_the_model_and_of_a_lenient_tool_continue_with_their_code():
     asked = client.text("lenient", item="tea")
     client.answer(asked, count=3)
     assert text(again(client, asked, "lenient")) == "3"
-
-
-def test_a_result_whose_response_was_lost_is_returned_again_for_a_minute(client):
-    first = client.text("order", item="tea")
-    client.answer(first, count=3)
-    client.answer(text(again(client, first)), sure=True)
-    assert again(client, first) == again(client, first)
-    client.clock.advance(RESULT_TTL_MS / 1000 + 1)
-    assert is_refused(client, again(client, first))
-    assert ran == ["tea", "3 tea"]
 
 
 def is_refused(client, result):
@@ -170,15 +160,3 @@ def test_the_log_has_no_code(client, capsys):
     logged = capsys.readouterr().out
     assert "asked_on_page" in logged
     assert code_in(asked) not in logged
-
-
-def test_a_tool_that_asks_nothing_may_have_the_argument_itself_and_otherwise_refuses_it(client):
-    made = Server("x")
-
-    @made.tool
-    def plain(continuation_code: str) -> str:
-        return continuation_code
-
-    own = Deployment(made, user=None, capabilities={})
-    assert own.text("plain", continuation_code="A" * 32) == "A" * 32
-    assert "unknown argument" in client.error_text("adds", continuation_code="A" * 32)

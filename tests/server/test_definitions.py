@@ -4,15 +4,13 @@ import linecache
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip import DefinitionError, DefinitionWarning, Server
 from mcp_roundtrip.server.definition_lint import MAX_TOOL_NAME, definition_warnings, exceeded_limits
-from mcp_roundtrip_testing import Player, load_module
+from mcp_roundtrip_testing import Player
 from support.deployment import Deployment, legacy
 
 
@@ -126,27 +124,6 @@ def test_all_errors_are_named_together_with_their_parameters_and_are_no_warnings
         Player(make_server()).call("first")
 
 
-def test_loading_a_module_in_a_test_checks_its_definitions(tmp_path):
-    source = """
-        from mcp_roundtrip import Server
-
-        class Connection: ...
-
-        server = Server("x")
-
-        @server.tool
-        def fetch(where: Connection) -> str:
-            return ""
-        """
-    path = tmp_path / "app.py"
-    path.write_text(dedent(source))
-    for _ in range(2):
-        with pytest.raises(DefinitionError, match="fetch: parameter 'where'"):
-            load_module(path)
-    path.write_text(dedent(source).replace("where: Connection", "where: str"))
-    assert load_module(path).fetch("") == ""
-
-
 def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     server = Server("s")
 
@@ -160,16 +137,6 @@ def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     assert warning.filename == __file__
     assert "def orders" in "".join(linecache.getlines(__file__)[warning.lineno - 1 :][:2])
     assert Deployment(server).text("orders", **{"filter[state]": "open"}) == "open"
-
-
-def test_a_tool_without_code_of_its_own_has_its_warning():
-    def repeat(item: str, count: int) -> str:
-        return item * count
-
-    server = Server("s")
-    server.tool(name="x" * 41)(partial(repeat, count=2))
-    with pytest.warns(DefinitionWarning, match="its name has 41 characters"):
-        server.check_definitions()
 
 
 def nested(key, *, within):

@@ -1,11 +1,9 @@
-"""The endpoint over HTTP: order of checks, status codes, and error replies."""
+"""The endpoint over HTTP: the order of the checks, and the limit of a body."""
 
 import json
 from base64 import b64encode
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
@@ -13,25 +11,10 @@ from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
-from support.json_values import any_json
-from support.messages import META, headers, http_event, message
+from support.messages import http_event, message
 from support.servers import server_of
 
-server = Server("test", instructions="Ask away.")
-
-
-@server.tool(title="Echo", annotations={"readOnlyHint": True}, meta={"com.example/x": 1})
-def echo(ctx: Context, text: str) -> str:
-    """Repeat a text.
-
-    Args:
-        text: The text to repeat.
-    """
-    ctx.progress(1)
-    return text
-
-
-client = Deployment(server, user=None, source="http_api")
+client = Deployment(Server("test"), user=None, source="http_api")
 
 
 def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_missing_one_is_accepted():
@@ -57,17 +40,13 @@ def test_a_refusal_has_the_status_that_the_specification_gives_its_code(method, 
     assert refused(client.send(client.body(method), **changes)) == refusal
 
 
-def sent(event, to=client):
-    return response_of(to.invoke(event))
-
-
 @pytest.mark.parametrize(
     ("method", "auth", "status"),
     [("GET", AuthMode.JWT, 405), ("POST", AuthMode.JWT, 401), ("POST", AuthMode.NONE, 400)],
 )
 def test_an_unreadable_body_is_refused_after_the_http_method_and_the_caller(method, auth, status):
     event = http_event("!!!", method=method, base64=True)
-    assert sent(event, client.by(mode=auth)).status == status
+    assert response_of(client.by(mode=auth).invoke(event)).status == status
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():
@@ -82,52 +61,10 @@ def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():
     assert faulty.failures == ["internal_error"]
 
 
-JSON = any_json()
-
-
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "jsonrpc": st.just("2.0") | JSON,
-            "id": st.integers() | JSON,
-            "method": st.sampled_from(["tools/call", "tools/list", "server/discover"]) | JSON,
-            "params": st.fixed_dictionaries(
-                {"_meta": st.just(dict(META)) | JSON},
-                optional={
-                    "name": st.just("echo") | JSON,
-                    "arguments": st.just({"text": "x"}) | JSON,
-                    "inputResponses": JSON,
-                    "requestState": JSON,
-                },
-            )
-            | JSON,
-        },
-    ),
-    st.booleans(),
-)
-def test_any_body_gets_a_json_rpc_response_with_a_status_below_500(body, mirrored):
-    params = body.get("params")
-    name = params.get("name") if isinstance(params, dict) else None
-    event = http_event(
-        json.dumps(body),
-        headers=headers(
-            message(body["method"] if isinstance(body.get("method"), str) else "tools/list"),
-            mcp_name=name if isinstance(name, str) and name.isascii() else None,
-        )
-        if mirrored
-        else {},
-    )
-    response = sent(event)
-    assert response.status < 500
-    if response.status != 202:
-        answer = json.loads(response.body)
-        assert ("result" in answer) != ("error" in answer)
-
-
 def test_the_body_limit_counts_decoded_bytes():
     assert client.send("x" * (MAX_BODY_BYTES + 1)).status == 413
     text = "\u4e16" * (MAX_BODY_BYTES // 3 + 1)
     assert len(text) < MAX_BODY_BYTES
     assert client.send(text).status == 413
-    assert sent(http_event(b64encode(text.encode()).decode(), base64=True)).status == 413
+    event = http_event(b64encode(text.encode()).decode(), base64=True)
+    assert response_of(client.invoke(event)).status == 413

@@ -3,16 +3,14 @@
 from base64 import b64encode
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from mcp_roundtrip import DefinitionError, Server
+from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.server.lambda_invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
-from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
 from support.lambda_context import LambdaContext
 from support.messages import call
@@ -26,11 +24,6 @@ def one() -> str:
 def forwarded(*members, **named):
     """Return the context of a call that a front door forwarded."""
     return LambdaContext(custom=Forwarded(*members, **named).custom())
-
-
-def test_the_metadata_of_a_forwarded_call_round_trips():
-    sent = Forwarded(1_795_000_000_000, "request-0", {"name": "door", "version": "1"}, True, "digest")
-    assert Forwarded.read(LambdaContext(custom=sent.custom())) == sent
 
 
 @pytest.mark.parametrize(
@@ -48,9 +41,6 @@ def test_the_metadata_of_a_forwarded_call_round_trips():
 )
 def test_malformed_metadata_means_that_a_call_was_not_forwarded(context):
     assert Forwarded.read(context) == Forwarded()
-
-
-DOOR = {"name": "door", "version": "2"}
 
 
 def is_refused(title):
@@ -81,44 +71,9 @@ def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, d
     assert ("catalog_drift" in owner.events) is differ
 
 
-def test_an_owner_reports_a_cataloged_tool_that_it_does_not_have():
-    owner = Deployment(Server("x"), user=None)
-    owner.invoke(call("gone"))
-    assert "catalog_drift" not in owner.events
-    assert owner.invoke(call("gone"), forwarded(server_info=DOOR))["error"]["code"] == -32602
-    assert "catalog_drift" in owner.events
-
-
-def test_log_lines_before_the_body_of_a_tool_have_the_flow():
-    tags = {}
-
-    class Tagged(RecordingObserver):
-        def record(self, event: str, **fields: Any) -> None:
-            tags[event] = dict(self.tags)
-
-    def one(count: int) -> None: ...
-
-    deployed = {"catalog_digest": lambda: "deployed"}
-    owner = Deployment(server_of(one), user=None, observer=Tagged(), replaced_ports=deployed)
-    owner.invoke(call("one", {"count": "many"}), forwarded(catalog_digest="another"))
-    flows = {tags[event]["flow"] for event in ("catalog_drift", "request_completed")}
-    assert len(flows) == 1
-
-
 @pytest.mark.parametrize(
     ("remaining_ms", "waits_s"),
     [(60_000, 26), (28_000, 26), (27_999, 26), (26_999, 25), (24_050, 23), (900, 1)],
 )
 def test_the_timeout_of_a_front_door_leaves_time_to_connect_and_respond(remaining_ms, waits_s):
     assert owner_timeout_s(remaining_ms) == waits_s
-
-
-def test_an_owner_responds_with_the_name_and_the_correlation_id_of_the_front_door():
-    def fails() -> None:
-        raise RuntimeError
-
-    owner = Deployment(server_of(one, fails), user=None)
-    for tool, said in (("one", "x"), ("fails", "front-door-1")):
-        result = owner.invoke(call(tool), forwarded(None, "front-door-1", DOOR))["result"]
-        assert said in result["content"][0]["text"]
-        assert result["_meta"] == {"io.modelcontextprotocol/serverInfo": DOOR}

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import Server
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.server.lists import find_page
-from support.deployment import Deployment
 
 NAMES = [f"tool_{number}" for number in range(10)]
 SIZE = 4
@@ -44,25 +42,6 @@ def test_all_pages_together_have_every_item_once_in_order(names, size):
     assert (cursors == []) == (len(names) <= size)
 
 
-@pytest.mark.parametrize(("hides", "scope"), [(False, "public"), (True, "private")])
-def test_all_pages_of_a_list_have_one_cache_scope(hides, scope):
-    server = Server("pages", page_size=1, hide_unauthorized=hides)
-    for name in ("a", "b"):
-        server.tool(name=name)(lambda: "")
-    client = Deployment(server, user=None)
-    first = client.result("tools/list")
-    second = client.result("tools/list", cursor=first["nextCursor"])
-    assert [first["cacheScope"], second["cacheScope"]] == [scope, scope]
-
-
-def test_a_cursor_is_valid_in_any_process_and_continues_or_is_refused_after_the_page_size_changed():
-    _, cursors = read_pages("tools", NAMES, SIZE)
-    for _ in range(2):
-        assert NAMES[find_page("tools", list(NAMES), cursors[0], SIZE)[0]] == NAMES[4:8]
-    assert NAMES[find_page("tools", NAMES, cursors[0], 2)[0]] == NAMES[4:6]
-    assert refused(cursors[0], size=3)
-
-
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
@@ -97,15 +76,3 @@ FORGED = ["", "x", ".", "4", "4.", "4.\ud800", "eyJwYWdlIjogMn0=", "\ud800", "a"
 )
 def test_a_cursor_that_was_not_issued_is_refused(cursor):
     assert refused(cursor)
-
-
-@st.composite
-def changed_cursors(draw):
-    cursor = draw(st.sampled_from(read_pages("tools", NAMES, SIZE)[1]))
-    at = draw(st.integers(0, len(cursor) - 1))
-    return cursor[:at] + draw(st.characters()) + cursor[at + 1 :]
-
-
-@given(st.text(max_size=60) | changed_cursors())
-def test_any_other_text_is_refused_as_cursor(text):
-    assert text in read_pages("tools", NAMES, SIZE)[1] or refused(text)

@@ -82,12 +82,6 @@ def test_an_answer_of_the_official_types_counts_with_its_nulls(tool, key, result
     assert null.journal == absent.journal
 
 
-def test_null_is_a_value_in_the_input_of_a_tool_use():
-    result = types.CreateMessageResult(role="assistant", model="m", content=TOOL_USE)
-    played = Player(server).call("summary").respond({"say": with_nulls(result)})
-    assert played.result["structuredContent"][1]["input"] == {"city": None}
-
-
 def ask(method, params):
     return Deployment(server, user=None, has_table=False).send(message(method, meta=None, **params))
 
@@ -129,18 +123,3 @@ def shape(response):
     if "requestState" in message.get("result", {}):
         message["result"]["requestState"] = ""
     return message
-
-
-@pytest.mark.parametrize(
-    ("method", "params"),
-    [
-        ("tools/call", {"name": None}),
-        ("resources/read", {"uri": None}),
-        ("completion/complete", {"ref": None, "argument": {"name": "name", "value": ""}}),
-        ("subscriptions/listen", {"notifications": None}),
-        ("tools/list", {"_meta": {**META, "io.modelcontextprotocol/clientCapabilities": None}}),
-        ("tools/list", {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": None}}),
-    ],
-)
-def test_a_required_member_must_not_be_null(method, params):
-    assert shape(ask(method, {"_meta": META, **params}))["error"]["code"] in (-32602, -32020)

@@ -96,48 +96,10 @@ def deployment(request):
 modern = pytest.mark.parametrize("deployment", [False], indirect=True)
 
 
-def wait_at_the_limit(deployment):
-    """Make a waiting call, the only one that the limit allows, and return its text."""
-    deployment.table.max_open = 1
-    return deployment.text("confirm")
-
-
-def test_a_call_asks_by_links_and_its_steps_are_remembered_when_it_is_made_again(deployment):
-    first = deployment.text("order", item="tea")
-    assert "order asks the user" in first
-    assert "How many tea, at reserved 1?" in first
-    assert "call order again with the same arguments" in first
-    assert deployment.outcome == "asked_on_page"
-    parked = {"tool": "order", "asked": ["size"], "channel": "page"}
-    assert ("call_parked", parked) in deployment.observer.events
-    assert deployment.answer(first, size=3) == "stored"
-    second = deployment.text("order", item="tea")
-    assert "Send it, charged 3 2?" in second
-    assert deployment.token(second) != deployment.token(first)
-    assert deployment.links.find(deployment.token(first)).state == "answered"
-    deployment.answer(second, send=True)
-    assert "sent 3" in deployment.text("order", item="tea")
-    assert deployment.outcome == "complete"
-    assert effects == ["reserved", "charged 3", "sent"]
-
-
 def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_call(deployment):
     asked = deployment.text("confirm", toolCallId="call_1", sessionId="s")
     deployment.answer(asked, sure=True)
     assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
-
-
-def test_a_repeated_call_waits_less_than_clients_do_and_returns_the_same_link_or_the_result(deployment):
-    asked = deployment.text("confirm")
-    began = deployment.clock()
-    again = deployment.text("confirm")
-    waited_s = deployment.clock() - began
-    assert deployment.token(again) == deployment.token(asked)
-    assert deployment.outcome == "waiting_for_answer"
-    assert 1 < waited_s < 4, "openai-agents gives up a request after five seconds"
-    pauses = count()
-    waiting = deployment.by(while_waiting=lambda: next(pauses) == 1 and deployment.answer(asked, sure=True))
-    assert waiting.text("confirm") == "tea True 1"
 
 
 def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
@@ -202,7 +164,8 @@ def test_anonymous_callers_are_told_apart_by_their_sessions():
 def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     client = deployment.by(capabilities=TASKS)
     client.answer(client.text("provision"), size=1)
-    wait_at_the_limit(deployment)
+    deployment.table.max_open = 1
+    deployment.text("confirm")
     refused = client.send_call("provision")
     assert (refused.status, "These steps" in refused.body) == (429, False)
     throttled = FaultyStore(deployment.store, lambda operation: operation.name.startswith("put_new"))

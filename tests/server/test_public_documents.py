@@ -10,7 +10,6 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.public_documents import METADATA_MAX_AGE_S
 from mcp_roundtrip_testing.environments import load_module
-from mcp_roundtrip_testing.ports import RecordingObserver
 from support.deployment import Deployment
 from support.project import ROOT
 
@@ -96,19 +95,6 @@ def test_a_document_is_served_without_a_token_to_every_origin(path):
     assert "If-None-Match" in allowed if path == CARD_PATH else allowed == "*"
 
 
-ABSENT = [
-    *(f"{METADATA}/other", f"{METADATA}/", f"{METADATA}/mcp/x", "/.well-known/oauth-authorization-server"),
-    *("/other/server-card", "/mcp/x/server-card"),
-]
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_a_document_that_the_endpoint_does_not_have_is_not_found(method):
-    assert [ask(path, method).status for path in ABSENT] == [404] * len(ABSENT)
-    for path in DOCUMENTS:
-        assert ask(path, method, client=Deployment(server)).status == 404
-
-
 def test_other_paths_and_methods_are_for_messages():
     for path in ("/mcp", "", "/mcp/server-card/", "server-card"):
         assert ask(path).status == 405
@@ -116,16 +102,6 @@ def test_other_paths_and_methods_are_for_messages():
         assert ask(path, "DELETE").status == 405
     answer = ask("/mcp", "POST", client=Deployment(server))
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-
-
-@pytest.mark.parametrize("title", [None, "x" * 1_500])
-def test_a_server_without_a_description_has_a_valid_card_whose_log_line_names_no_caller(title):
-    plain = Server("databases", title=title, version="1" * 300, legacy_clients=False)
-    client = CLIENT.by(server=plain, observer=RecordingObserver())
-    card = json.loads(ask(client=client).body)
-    jsonschema.validate(card, CARD)
-    assert card["remotes"][0]["supportedProtocolVersions"] == ["2026-07-28"]
-    assert client.observer.events == [("request_completed", {"outcome": "server_card", "status": 200})]
 
 
 def test_a_client_that_has_the_current_card_gets_no_body():
@@ -136,17 +112,6 @@ def test_a_client_that_has_the_current_card_gets_no_body():
     assert ask(headers={"if-none-match": '"other"'}).status == 200
     renamed = CLIENT.by(replaced_settings={"server_card": "com.example/other"})
     assert ask(headers={"if-none-match": etag}, client=renamed).status == 200
-
-
-def test_a_front_door_has_the_card_of_the_whole_endpoint_and_no_owner_is_invoked():
-    options = {"description": "The shop's tools."}
-    front_door = Deployment(
-        server, replaced_settings={"server_card": NAME}, through_door=True, door_options=options
-    )
-    card = json.loads(ask(client=front_door).body)
-    jsonschema.validate(card, CARD)
-    assert (card["description"], card["remotes"][0]["url"]) == ("The shop's tools.", "https://mcp.test/mcp")
-    assert not front_door.forwarded
 
 
 def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host_of_the_user():

@@ -11,7 +11,6 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.public_documents import is_at
 from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of, response_of
@@ -51,23 +50,6 @@ def title(response):
     found = re.search(r"<h1[^>]*>(.*?)</h1>", response.body)
     assert found is not None
     return response.status, found[1]
-
-
-def test_opening_the_link_changes_nothing_and_an_answer_is_stored_and_dispatches_the_worker(page):
-    token, task = ask_size(page)
-    dispatched = page.calls.table.dispatcher.sent
-    dispatched.clear()
-    before = page.calls.store.query(task.pk)
-    for method in ("GET", "HEAD", "GET"):
-        shown = page.request(method, f"token={token}&action=accept&0.0=4")
-        assert (shown.status, bool(shown.body)) == (200, method == "GET")
-    assert page.calls.store.query(task.pk) == before
-    assert title(shown) == (200, "Question from provision")
-    assert "Databases" in shown.body
-    assert "Thank you" in page.answer(token, "4")
-    assert page.calls.responses(task) == ACCEPTED
-    assert list(dispatched) == [("worker:1", task.pk)]
-    assert title(page.show(token)) == (200, "Thank you")
 
 
 @pytest.mark.parametrize("source", HTTP_SOURCES)
@@ -180,24 +162,6 @@ def test_an_answer_that_could_not_be_stored_is_none_in_its_audit_record():
     assert [record.get("answered") for record in log.records()] == [None, answered]
 
 
-@pytest.mark.parametrize(
-    ("error", "status", "heading", "event"),
-    [
-        (StoreError("secret detail"), 503, "Temporarily unavailable", "task_table_unavailable"),
-        (RuntimeError("secret detail"), 500, "Something went wrong", "internal_error"),
-    ],
-)
-def test_a_failure_is_logged_and_its_page_tells_nothing(page, error, status, heading, event):
-    token, _ = ask_size(page)
-    body = page.form(token, "4").body()
-    broken = failing(page, error)
-    for response in (broken.show(token), broken.post(body)):
-        assert title(response) == (status, heading)
-        assert response.headers.get("retry-after") == ("10" if status == 503 else None)
-        assert "secret" not in response.body
-    assert page.deployment.events.count(event) == 2
-
-
 def test_no_token_and_no_answer_is_logged(page):
     schema = {"type": "object", "properties": {"text": {"type": "string", "maxLength": 9}}}
     token, _ = page.calls.ask({"text": form(schema)})
@@ -237,32 +201,7 @@ def test_a_base64_form_is_read(source):
     assert page.calls.responses(task) == ACCEPTED
 
 
-@pytest.mark.parametrize(
-    ("audience", "path", "is_page"),
-    [
-        ("https://mcp.test/mcp", "/mcp/questions", True),
-        ("https://mcp.test/mcp/", "/mcp/questions", True),
-        ("https://mcp.test", "/questions", True),
-        ("https://api.test/prod/mcp", "/mcp/questions", True),  # a REST API leaves out its stage
-        ("https://api.test/base/mcp", "/base/mcp/questions", True),
-        ("https://mcp.test/mcp", "/other/questions", False),
-        ("https://mcp.test/mcp", "/mcp/mcp/questions", False),
-        ("https://mcp.test/mcp", "questions", False),
-        ("urn:mcp:test", "/questions", False),
-    ],
-)
-def test_the_page_is_below_the_audience(audience, path, is_page):
-    assert is_at(HttpRequest("GET", {}, "", path=path), audience, "questions") is is_page
-
-
 @pytest.mark.parametrize("headers", [{"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}])
 def test_a_link_from_any_site_is_shown(page, headers):
     token, _ = ask_size(page)
     assert page.request("GET", f"token={token}", headers=headers).status == 200
-
-
-def test_a_table_that_cannot_be_written_gives_the_form_back(page):
-    token, _ = ask_size(page)
-    sent = failing(page, StoreError("timeout"), at_writes=True).post(page.form(token, "4").body())
-    assert sent.status == 503
-    assert BrowserForm(sent.body).named("0.0")[0].attributes["value"] == "4"

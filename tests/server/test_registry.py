@@ -70,26 +70,6 @@ def test_a_tool_may_be_any_callable(function, name, description):
     assert Player(server).call(name, {"a": 5, "b": 2}).failed
 
 
-def test_a_prompt_a_resource_and_a_completion_may_be_any_callable():
-    def text(prefix: str, value: str) -> str:
-        return prefix + value
-
-    server = Server("x")
-    server.prompt(partial(text, "1"))
-    server.prompt("named")(partial(text, "2"))
-    server.resource("docs://{value}")(partial(text, "3"))
-    server.completion("named", "value")(partial(lambda found, value: [found, value], "4"))
-    playing = Player(server)
-    assert playing.prompt("text", {"value": "a"}).messages[0]["content"]["text"] == "1a"
-    assert playing.prompt("named", {"value": "a"}).messages[0]["content"]["text"] == "2a"
-    assert playing.read("docs://a").contents[0]["text"] == "3a"
-    argument = {"name": "value", "value": "a"}
-    completed = playing.request(
-        "completion/complete", ref={"type": "ref/prompt", "name": "named"}, argument=argument
-    )
-    assert completed["result"]["completion"]["values"] == ["4", "a"]
-
-
 NO_FUNCTIONS = [len, max, print, "".join, Adder, vars(Adder)["of_class"], Adder.method, 42, ["a"], object()]
 
 

@@ -9,18 +9,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from msgspec import structs
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.tasks.model import RETENTION_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from mcp_roundtrip_testing.workers import NEVER
 from support.charging_shop import Client, charge, charged, concurrent, finish, server
 from support.client_requests import APPS, TASKS, app_status, next_round, text
 from support.deployment import Deployment
 
 pytest_plugins = ["support.charging_shop"]
-
-FLOW_TTL_S = 3_600
-SKEW_S = 5
-RETENTION_S = RETENTION_MS / 1_000
 
 
 @pytest.mark.parametrize("tool", ["optional", "required", "short"])
@@ -38,38 +32,6 @@ def test_a_round_that_is_sent_again_with_any_answers_gets_the_same_task(deployme
     assert [account for account, _ in charged] == ["acc-1"]
 
 
-def test_an_ended_task_answers_as_long_as_a_state_of_its_flow_is_accepted(deployment):
-    began_at = deployment.clock()
-    client = Client(deployment, "short")
-    task = client.become_task()
-    deployment.run_workers()
-    deployment.clock.advance(599)
-    assert client.become_task()["taskId"] == task["taskId"]
-    [stored] = deployment.tasks
-    assert stored.is_terminal
-    assert stored.expires_s >= began_at + FLOW_TTL_S + SKEW_S > stored.created_at_ms / 1000 + 1 + RETENTION_S
-    assert all(item["exp"] == stored.expires_s for item in deployment.store._items.values())
-
-
-def test_a_task_is_found_by_one_read_before_the_function_runs(deployment):
-    """A tool that cannot become a task reads nothing."""
-    for tool, reads in (("optional", 1), ("never_a_task", 0)):
-        counting = CrashingStore(deployment.store, NEVER, is_done=False)
-        deployment.by(store=counting).retry(tool, deployment.call(tool), account="acc-1")
-        assert counting.calls == reads
-
-
-def test_the_function_does_not_run_in_a_repetition_whose_log_has_the_flow(deployment):
-    client = Client(deployment)
-    client.become_task()
-    deployment.observer.tags.clear()
-    counting = CrashingStore(deployment.store, NEVER, is_done=False)
-    client.become_task(counting)
-    assert counting.calls == 2  # the item that names the task, and the task
-    assert deployment.outcome == "task_repeated"
-    assert deployment.observer.tags == {"flow": deployment.tasks[0].flow_id}
-
-
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(7))
 def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
@@ -85,22 +47,6 @@ def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
     assert len(charged) == len(deployment.tasks) == 1
     assert deployment.status(task["taskId"]) == "completed"
     assert Client(deployment, "prepares").become_task()["resultType"] == "task", "no place is left over"
-
-
-@pytest.mark.parametrize("max_open", [0, 1])
-def test_a_round_that_is_overtaken_after_a_step_gets_the_task_as_it_was_created(deployment, max_open):
-    deployment.table.max_open = max_open
-    client, first = Client(deployment, "prepares"), []
-
-    def overtake():
-        first.append(client.become_task())
-        deployment.clock.advance(1)
-        deployment.run_workers()
-
-    concurrent.append(overtake)
-    assert client.become_task() == first[0]
-    assert deployment.outcome == "task_repeated"
-    assert len(charged) == len(deployment.tasks) == 1
 
 
 class RepeatedRounds(RuleBasedStateMachine):

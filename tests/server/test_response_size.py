@@ -60,32 +60,15 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications)
     assert client.failures == ["result_too_large"] * 4
 
 
-@pytest.fixture
-def talkative():
-    def order(ctx: Context, count: int, text: str) -> str:
-        for number in range(count):
-            ctx.progress(number, message=text)
-        return "ordered"
+def test_a_result_over_the_limit_for_a_legacy_client_is_replaced_by_one_of_its_version():
+    def report() -> str:
+        return "a" * 5_000
 
-    return Deployment(server_of(order), user=None)
-
-
-def test_notifications_do_not_displace_a_result(talkative):
-    body = call("order", {"count": 1, "text": "a" * 2_000}, meta=TOKEN)
-    for limit, is_stream in ((2_000, False), (20_000, True)):
-        answer = limited(talkative, body, limit)
-        assert "ordered" in answer.body
-        assert (answer.headers["content-type"] == "text/event-stream") is is_stream
-    assert not talkative.failures
-
-
-def test_notifications_are_sent_up_to_the_limit_and_the_log_counts_the_others(talkative):
-    answer = limited(talkative, call("order", {"count": 1_000, "text": '"' * 100}, meta=TOKEN), 50_000)
-    assert 45_000 < len(json.dumps(answer.body)) <= 50_000
-    assert "ordered" in answer.body
-    events = talkative.observer.events
-    [fields] = [fields for _, fields in events if "notifications_dropped" in fields]
-    assert answer.body.count("notifications/progress") + fields["notifications_dropped"] == 1_000
+    client = legacy(server_of(report))
+    answer = limited(client, client.body("tools/call", name="report", arguments={}), 5_000)
+    result = json.loads(answer.body)["result"]
+    assert result["isError"] is True
+    assert "resultType" not in result
 
 
 def test_an_error_over_the_limit_for_a_legacy_client_is_replaced():

@@ -3,8 +3,6 @@
 from contextlib import suppress
 from typing import Any
 
-import pytest
-
 from mcp_roundtrip import Context, Drift, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
@@ -12,52 +10,12 @@ from mcp_roundtrip_testing import Player
 from support.deployment import Deployment
 from support.servers import server_of
 
-server = Server("test")
-
-
-@server.tool
-def add(a: int, b: int = 1) -> int:
-    return a + b
-
-
-@server.tool
-def forever(ctx: Context) -> None:
-    ctx.elicit_url("never", "Sign in", "https://x.test/page?mcp_link=token#top", done=lambda: False)
-
-
-PAGES = set()
-
-
-@server.tool
-def page_and_a_step(ctx: Context) -> str:
-    ctx.elicit_url(
-        "page", "Pay", "https://x.test", done=lambda: any(ctx._run.services.clock() >= at for at in PAGES)
-    )
-    return ctx.step("receipt", lambda: "done")
-
-
-@server.tool
-def reports(ctx: Context) -> str:
-    ctx.progress(1, 2)
-    ctx.log("info", "half way")
-    return "done"
-
-
-def player(**options):
-    return Player(server, **options)
-
-
-def player_of(*tools, **options):
-    return Player(server_of(*tools), **options)
-
-
-def test_arguments_may_be_absent_or_null():
-    for given in ({}, {"arguments": None}):
-        assert player().request("tools/call", name="reports", **given)["result"]["isError"] is False
-
 
 def test_an_endless_call_ends_before_clients_give_up():
-    rounds = [player().call("forever")]
+    def forever(ctx: Context) -> None:
+        ctx.elicit_url("never", "Sign in", "https://x.test/page?mcp_link=token#top", done=lambda: False)
+
+    rounds = [Player(server_of(forever)).call("forever")]
     began = rounds[0].player.clock()
     while not rounds[-1].failed:
         rounds.append(rounds[-1].respond({"never": {"action": "accept"}}))
@@ -71,43 +29,12 @@ def test_an_endless_call_ends_before_clients_give_up():
     assert "call the tool again with the same arguments: it may ask for another page." in rounds[-1].text
 
 
-@pytest.mark.parametrize("max_rounds", [1, 5, 9])
-def test_waiting_uses_at_most_the_ten_rounds_of_clients(max_rounds):
-    asked = player(remaining_ms=0, ports={"max_rounds": max_rounds}).call("forever")
-    for _ in range(9):
-        assert asked.asked
-        asked = asked.respond({"never": {"action": "accept"}})
-    assert asked.asked
-    assert asked.respond({"never": {"action": "accept"}}).failed
-
-
-def test_a_page_completed_at_the_end_of_the_last_round_completes_the_call():
-    PAGES.clear()
-    asked = player().call("page_and_a_step")
-    for _ in range(9):
-        asked = asked.answer(page=True)
-    finished_at = asked.player.clock() + 26.5
-    PAGES.add(finished_at)
-    assert asked.answer(page=True).text == "done"
-    assert asked.player.clock() >= finished_at, "with too little time left for a step in any other round"
-
-
-def test_a_wait_beyond_the_flow_is_an_error_that_names_the_page():
-    asked = player().call("forever")
-    asked.player.clock.advance(599)
-    for _ in range(8):
-        asked = asked.respond({"never": {"action": "accept"}})
-        asked.player.clock.advance(400)
-    assert asked.failed
-    assert "https://x.test" in asked.text
-
-
 def test_a_state_is_bound_to_the_arguments():
     def confirm(ctx: Context, amount: float) -> float:
         ctx.elicit("ok", f"Pay {amount:g}?", bool)
         return amount
 
-    playing = player_of(confirm)
+    playing = Player(server_of(confirm))
     state = playing.call("confirm", {"amount": 2}).state
     yes = {"ok": {"action": "accept", "content": {"value": True}}}
     assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE

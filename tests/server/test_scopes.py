@@ -8,7 +8,6 @@ import pytest
 from mcp_roundtrip import Context, DefinitionError, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
-from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.lambda_invocation import Forwarded
 from support import callers
 from support.client_requests import accepted, refused, text
@@ -195,29 +194,6 @@ def test_lists_have_all_features_or_only_the_callable_ones_and_are_private(metho
         for _ in range(2):
             assert listed(hidden.by(scopes=scopes), method) == (names, "private")
         assert listed(shown.by(scopes=scopes), method) == (everything, "public")
-
-
-def test_a_front_door_cannot_hide_features_that_its_owners_show():
-    """Callers can reach an owner at its own path."""
-    for make, chosen in ((showing, True), (hiding, False)):
-        with pytest.raises(DefinitionError, match=f"hide_unauthorized={chosen}.*make catalog"):
-            make(NO_SCOPES, through_door=True, door_options={"hide_unauthorized": chosen})
-
-
-def requested_at_sign_in(server, **facets):
-    request = HttpRequest("GET", {}, "", path="/.well-known/oauth-protected-resource")
-    document = json.loads(caller(NO_SCOPES, server, **facets).respond(request).body)
-    return document.get("scopes_supported", [])
-
-
-def test_clients_request_the_narrowest_scopes_at_first_or_the_configured_ones():
-    assert requested_at_sign_in(databases()) == ["billing", "db:read"]
-    assert requested_at_sign_in(databases(), through_door=True) == ["billing", "db:read"]
-    assert requested_at_sign_in(Server("x")) == []
-    for chosen in (["db:read"], []):
-        assert requested_at_sign_in(databases(initial_scopes=chosen)) == chosen
-        door_options = {"initial_scopes": chosen}
-        assert requested_at_sign_in(databases(), through_door=True, door_options=door_options) == chosen
 
 
 @pytest.mark.parametrize("scope", ["two words", '"', "é"])

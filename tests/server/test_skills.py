@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_SERVER_INFO
+from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.server.skills import manifest_path
 from mcp_roundtrip_tools.catalog.skill_folders import skill_entries
-from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.skills import matches, skill_file, with_manifest, write_skills
 
@@ -68,18 +67,6 @@ def read(deployment, uri):
     return contents
 
 
-def test_discovery_declares_skills_and_a_legacy_client_reads_them_as_resources(deployment):
-    client = deployment.by(version=LEGACY_VERSION)
-    assert OPEN in [each["uri"] for each in client.result("resources/list")["resources"]]
-    assert read(client, OPEN)["text"] == FILES["acme/refunds/SKILL.md"]
-    assert client.error("skills/list")["code"] == -32601
-    discovered = deployment.result("server/discover")["capabilities"]
-    assert discovered["extensions"] == {"io.modelcontextprotocol/skills": {"directoryRead": True}}
-    opened = client.initialize()["capabilities"]
-    assert "extensions" not in opened
-    assert opened["resources"] == {}
-
-
 REFUSED = {
     "resources/directory/read": [
         *("skill://acme", "skill://", "skill:", "x", "", OPEN, f"{OPEN}/", "skill://acme/refunds/"),
@@ -105,6 +92,11 @@ REFUSED = {
 )
 def test_a_uri_that_is_no_directory_no_skill_or_no_file_of_the_manifest_is_refused(deployment, method, uri):
     assert deployment.error(method, uri=uri)["code"] == -32602
+
+
+def test_discovery_declares_skills_and_their_directories(deployment):
+    declared = deployment.result("server/discover")["capabilities"]["extensions"]
+    assert declared == {"io.modelcontextprotocol/skills": {"directoryRead": True}}
 
 
 def test_another_spelling_of_a_uri_means_the_same_skill_and_other_resources_keep_the_scheme(deployment):
@@ -204,24 +196,3 @@ def test_a_missing_or_malformed_manifest_is_reported(tmp_path, text):
         manifest.write_text(text)
     assert deployment.error("skills/list")["code"] == -32603
     assert "definition_failed" in str(deployment.observer.failures)
-
-
-def test_an_owner_that_is_deployed_later_shows_its_own_entry(tmp_path):
-    deployment = serving(tmp_path)
-    with_manifest(write_skills(tmp_path / "open", {"acme/refunds/new.md": "new"}))
-    got = deployment.result("skills/get", uri=OPEN)["skill"]
-    assert "skill://acme/refunds/new.md" in [each["uri"] for each in got["resources"]]
-    assert read(deployment, "skill://acme/refunds/new.md")["text"] == "new"
-
-
-def test_a_read_of_a_skill_and_a_refusal_are_one_audit_record_each(tmp_path):
-    lines = AuditLines()
-    admin = serving(tmp_path).by(through_door=False, audit=lines, scopes=("admin",))
-    admin.post("skills/list")
-    admin.post("skills/get", uri=ADMIN)
-    admin.post("resources/read", uri=ADMIN)
-    admin.by(scopes=()).post("skills/get", uri=ADMIN)
-    assert [(each["method"], each["feature"], each["outcome"]) for each in lines.records()] == [
-        ("resources/read", ADMIN, "complete"),
-        ("skills/get", ADMIN, "refused"),
-    ]

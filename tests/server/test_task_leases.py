@@ -94,13 +94,6 @@ class StartedTask:
             self.invoke(context, store=CrashingStore(self.store, call, is_done=True))
         return context
 
-    def poll_and_run(self):
-        """Poll, and run the worker that the poll dispatched."""
-        self.deployment.poll(self.id)
-        self.deployment.sent.pop()
-        assert not self.deployment.sent
-        self.invoke()
-
 
 @pytest.fixture
 def task():
@@ -112,15 +105,6 @@ def test_the_length_of_a_lease_is_a_setting(lease_s):
     task = StartedTask(replaced_settings={"task_lease_s": lease_s})
     task.lose_worker(1)
     assert task.stored.lease_until_ms == int(task.clock() * 1000) + lease_s * 1000
-
-
-def test_a_retry_that_comes_early_waits_for_the_end_of_the_lost_workers_lease(task):
-    first = task.lose_worker(3)
-    killed_at = task.clock()
-    task.clock.advance(5)
-    task.invoke(first)
-    assert task.status == "completed"
-    assert LEASE_S < task.clock() - killed_at < LEASE_S + 1
 
 
 @pytest.mark.parametrize("left_ms", range(6))
@@ -140,14 +124,6 @@ def test_a_retry_at_the_end_of_the_lease_does_not_wait_for_a_time_that_is_over(t
     task.invoke(retried, replaced_ports={"clock": slow_clock, "pause_ms": pause})
     task.deployment.run_workers()  # one, if the lease ended between the claim and the read
     assert task.status == "completed"
-
-
-def test_a_dispatch_by_a_poll_does_not_wait_for_another_worker(task):
-    began = task.clock()
-    meanwhile.append(task.invoke)
-    task.invoke()
-    assert (task.status, task.clock()) == ("completed", began)
-    assert ran == ["first", "second"]
 
 
 @pytest.mark.parametrize("tool", ["two_steps", "catches_everything", "two_async_steps", "two_async_branches"])
@@ -238,16 +214,4 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
     with pytest.raises(StoreError):
         task.invoke(retried, replaced_ports={"pause_ms": pause})
     task.invoke(retried)
-    assert task.status == "completed"
-
-
-def test_the_lease_of_a_revision_without_renewals_is_left_alone_until_it_ends(task):
-    until_ms = int(task.clock() * 1000) + 905_000
-    held = {"rn": "L", "lo": "previous revision", "lu": until_ms, "att": 1, "ver": 2}
-    task.store._items[task.pk, "M"] |= held
-    began = task.clock()
-    task.invoke()
-    assert (ran, task.clock()) == ([], began)
-    task.clock.advance(906)
-    task.poll_and_run()
     assert task.status == "completed"

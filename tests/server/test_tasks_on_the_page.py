@@ -5,10 +5,9 @@ from contextlib import suppress
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.tasks.worker import MAX_ASKED
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.client_requests import APPS, ASKABLE, FORMS, TASKS, TOKEN, app_status, text
+from support.client_requests import ASKABLE, TASKS, TOKEN, text
 from support.deployment import Deployment
 from support.task_tools import ran, run_step
 
@@ -46,13 +45,6 @@ def ten_seconds():
     return run_step("part")
 
 
-@server.tool(task="optional")
-def begin(ctx: Context) -> str:
-    ctx.elicit("go", "Begin?", bool)
-    ctx.run_as_task()
-    return "begun"
-
-
 @server.tool(task="required")
 async def naps(ctx: AsyncContext) -> str:
     await ctx.run_as_task()
@@ -84,21 +76,6 @@ def test_a_parked_call_that_runs_out_of_time_becomes_a_task(deployment):
     clocks.append(deployment.clock)
     assert done(deployment, "long") == "6 parts"
     assert ran == ["part"] * 6
-
-
-def test_the_task_that_a_parked_call_became_is_returned_only_to_requests_that_declare_tasks(deployment):
-    host = deployment.by(capabilities={"extensions": {**TASKS["extensions"], **APPS["extensions"]}})
-    asked = host.call("begin")
-    assert deployment.answer(text(asked), go=True) == "stored"
-    task = deployment.call("begin")
-    assert task["resultType"] == "task"
-    assert host.call("begin") == task
-    view = host.answer_in_app(asked)
-    assert (view["resultType"], app_status(view)) == ("complete", "ended")
-    for capabilities in ({}, FORMS, APPS):
-        other = deployment.by(capabilities=capabilities)
-        assert other.refusal("tools/call", name="begin", arguments={}) == (400, -32021)
-    assert "tasks" in deployment.by(version=LEGACY_VERSION).connected().error_text("begin")
 
 
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])

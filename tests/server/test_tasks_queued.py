@@ -7,10 +7,9 @@ from unittest.mock import Mock
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip.internal_errors import KeyServiceError, StoreError
+from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status
-from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.heartbeat_timer import HeartbeatTimer
@@ -78,22 +77,6 @@ async def remind(ctx: AsyncContext, sleeps: int) -> str:
     return str(done["asks"])
 
 
-def test_a_branch_wakes_while_another_asks_and_the_questions_stay_unchanged():
-    queue = WorkerQueue.of(branches)
-    deployment = queue.deployment
-    task_id = deployment.start("remind", sleeps=2)
-    queue.deliver()
-    asked = deployment.poll(task_id)["inputRequests"]
-    queue.deliver_all()
-    assert ran == ["reminded 0", "reminded 1"]
-    result = deployment.poll(task_id)
-    assert (result["status"], result["inputRequests"]) == ("input_required", asked)
-    assert asked.keys() == {"asks/one", "asks/two"}
-    deployment.update(task_id, **{"asks/one": accepted("1"), "asks/two": accepted("2")})
-    queue.deliver_all()
-    assert "('1', '2')" in deployment.text_of(task_id)
-
-
 @pytest.mark.parametrize("answered", [["asks/one"], ["asks/one", "asks/two"]], ids=["some", "all"])
 def test_answers_received_while_another_branch_runs_are_not_lost(answered):
     queue = WorkerQueue.of(branches)
@@ -111,17 +94,6 @@ def test_answers_received_while_another_branch_runs_are_not_lost(answered):
         deployment.update(task_id, **left)
         queue.deliver_all()
     assert "('1', '2')" in deployment.text_of(task_id)
-
-
-def test_a_key_service_error_does_not_fail_a_task():
-    links = Mock()
-    links.sign.side_effect = 2 * [KeyServiceError("ThrottlingException")] + ["token"]
-    deployment, queue, task_id = queued(
-        lambda ctx: ctx.signed_link("link", "https://a.example"), replaced_ports={"links": lambda: links}
-    )
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert deployment.failures == 2 * ["queue_message_failed"]
 
 
 def redriven(body):
@@ -187,14 +159,6 @@ def woken(queue):
     return queue.deployment
 
 
-def test_a_poll_and_a_wake_up_at_the_same_time_dispatch_one_worker(queue, woken):
-    task_id, wake_up = asleep(queue)
-    woken.poll(task_id)
-    queue.receive(wake_up)
-    queue.receive(wake_up)
-    assert len(woken.sent) == 1
-
-
 def test_wake_ups_do_not_accumulate_in_a_task_that_is_polled_while_it_naps(queue, woken):
     """The poll wins each race; the wake-up arrives when the task sleeps again, and ends there."""
     times = 50
@@ -222,32 +186,6 @@ def test_a_wake_up_that_comes_after_the_poll_ends_while_the_worker_of_the_poll_r
     assert woken.store.update(woken.task(task_id).pk, TASK, claim) is not None
     queue.deliver()
     assert queue.messages == []
-
-
-def test_a_worker_killed_before_it_sent_the_wake_up_is_retried_and_the_retry_sends_it(
-    queue, woken, monkeypatch
-):
-    task_id = woken.start("naps", times=1, nap_ms=HOUR_MS)
-    [delivery] = woken.sent
-    with monkeypatch.context() as patch:
-        patch.setattr(WorkerQueue, "dispatch_at", Mock(side_effect=WorkerKilled))
-        with pytest.raises(WorkerKilled):
-            woken.run_worker()
-    assert not queue.messages
-    woken.clock.advance(60)
-    woken.sent.append(delivery)  # Lambda repeats the invocation
-    queue.deliver_all()
-    assert woken.task(task_id).status is Status.COMPLETED
-
-
-def test_a_wake_up_that_is_killed_at_any_call_is_redelivered_and_wakes_the_task(queue, woken):
-    task_id, wake_up = asleep(queue)
-    for call in range(2):  # the read, and the record of the dispatch
-        with pytest.raises(WorkerKilled):
-            queue.receive(wake_up, woken.by(store=CrashingStore(woken.store, call, is_done=True)))
-    assert not woken.sent
-    queue.deliver_all()
-    assert woken.task(task_id).status is Status.COMPLETED
 
 
 def test_a_wake_up_whose_dispatch_fails_repeatedly_dispatches_when_it_is_delivered_again(

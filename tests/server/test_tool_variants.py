@@ -1,8 +1,6 @@
 """The list of tools depends on how the client can be asked."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import EVERYTHING
@@ -67,36 +65,3 @@ def test_a_tool_that_may_ask_through_a_fallback_or_need_another_call_has_no_outp
     capabilities, signed_in, expected
 ):
     assert with_output(tools(capabilities, signed_in=signed_in)) == expected
-
-
-@pytest.mark.parametrize("channels", [(), ("default",)])
-@pytest.mark.parametrize(("has_table", "scope"), [(False, "public"), (True, "private")])
-def test_a_list_is_public_if_no_question_takes_a_fallback_and_no_call_is_parked(channels, has_table, scope):
-    made = Server("lists", channels=channels)
-
-    @made.tool
-    def asks(ctx: Context) -> str:
-        return ctx.elicit("name", "Who?", str, default="nobody")
-
-    @made.tool(channels=("app", "page", "model"))
-    def plain(number: int) -> int:
-        return number
-
-    client = Deployment(made, user=None, has_table=has_table, capabilities=EVERYTHING)
-    assert client.result("tools/list")["cacheScope"] == scope
-
-
-ELICITATION = st.sampled_from([None, {}, {"form": {}}, {"url": {}}, {"form": {}, "url": {}}, "yes", []])
-UI_EXTENSION = st.sampled_from(
-    [None, {}, {"mimeTypes": []}, {"mimeTypes": ["text/html;profile=mcp-app"]}, {"mimeTypes": "x"}, 7]
-)
-
-
-@given(ELICITATION, UI_EXTENSION, st.booleans())
-def test_every_tool_is_listed_for_every_client(elicitation, ui, signed_in):
-    capabilities = {} if elicitation is None else {"elicitation": elicitation}
-    if ui is not None:
-        capabilities["extensions"] = {"io.modelcontextprotocol/ui": ui}
-    listed = tools(capabilities, signed_in=signed_in)
-    assert {"plain", "asks", "asks_model", "strict"} <= listed.keys()
-    assert with_output(listed) >= {"plain"}

@@ -113,13 +113,6 @@ OPEN = {
 }
 
 
-@each_uri
-@given(uri=st.sampled_from([*OPEN]), data=st.data())
-def test_an_open_resource_has_one_value_in_every_spelling(uri, data):
-    spelling = data.draw(spellings(uri, folds_host=not uri.startswith("docs")))
-    assert read(SERVER, spelling, scope="") == OPEN[uri]
-
-
 def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive():
     note = "notes://{name}.Example/{page} name=Ada page=A"
     assert read(SERVER, "NOTES://Ada.EXAMPLE/A") == note

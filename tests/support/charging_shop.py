@@ -69,11 +69,6 @@ def prepares(ctx: Context) -> str:
     return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
-@server.tool
-def never_a_task(ctx: Context) -> str:
-    return ask_twice(ctx)
-
-
 class Client:
     """A client of one deployment that has sent two rounds. `asked` are their results."""
 
