@@ -1,6 +1,8 @@
 """Every message to an author names the place and ends with the remedy."""
 
 import ast
+import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +16,8 @@ from messages.cases import Case, all_cases
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 CASES = all_cases()
+MESSAGES = Path(__file__).with_name("messages") / "messages.json"
+"""The message of each mistake, by its name."""
 
 KINDS = {
     *("DefinitionError", "UsageError", "InvalidKey", "DuplicateKey", "NotAwaited", "Drift"),
@@ -36,10 +40,16 @@ def raised(case: Case) -> tuple[type[Exception], str] | None:
     return None
 
 
-def test_each_mistake_raises_an_error_of_its_kind():
+def test_each_mistake_raises_an_error_of_its_kind_with_its_message():
     answers = {case.name: raised(case) for case in CASES}
     assert len(answers) == len(CASES), "two mistakes have one name"
-    assert answers == {case.name: (case.kind, case.message) for case in CASES}
+    assert {name: answer and answer[0] for name, answer in answers.items()} == {
+        case.name: case.kind for case in CASES
+    }
+    messages = {name: answer[1] for name, answer in sorted(answers.items()) if answer}
+    if os.environ.get("WRITE_TABLES"):
+        MESSAGES.write_text(json.dumps(messages, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    assert messages == json.loads(MESSAGES.read_text("utf-8")), "WRITE_TABLES=1 writes the table again"
 
 
 def has_remedy(case: Case) -> bool:

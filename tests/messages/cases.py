@@ -1,4 +1,4 @@
-"""Mistakes of authors, in the modules of this folder. What each says is on docs/reference/messages.md."""
+"""Mistakes of authors, in the modules of this folder. `messages.json` has what each says."""
 
 from __future__ import annotations
 
