@@ -243,8 +243,8 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, platform/edge/ an
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
 
-reference: $(VENV)/.dev  ## regenerate the pages of docs/reference that are made from docstrings
-	WRITE_TABLES=1 $(VENV)/bin/pytest tests/docs/test_generated_reference.py
+reference: $(VENV)/.dev  ## regenerate the pages of docs/reference made from docstrings, and the table of messages to authors
+	WRITE_TABLES=1 $(VENV)/bin/pytest tests/test_messages.py tests/docs/test_generated_reference.py
 
 docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ into build/site
 	NO_MKDOCS_2_WARNING=1 $(MKDOCS) build --strict --config-file development/mkdocs.yml

@@ -49,7 +49,7 @@ def test_each_mistake_raises_an_error_of_its_kind_with_its_message():
     messages = {name: answer[1] for name, answer in sorted(answers.items()) if answer}
     if os.environ.get("WRITE_TABLES"):
         MESSAGES.write_text(json.dumps(messages, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    assert messages == json.loads(MESSAGES.read_text("utf-8")), "WRITE_TABLES=1 writes the table again"
+    assert messages == json.loads(MESSAGES.read_text("utf-8")), "make reference"
 
 
 def has_remedy(case: Case) -> bool:
