@@ -8,7 +8,7 @@ from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, QuestionChanged
-from support.client_requests import refused
+from support.client_requests import FORMS, TASKS, refused
 from support.task_tools import run_step
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
@@ -118,3 +118,27 @@ def test_an_answer_that_a_new_build_refuses_is_replaced_by_the_next_one():
     refused_one = asked.answer(sure=True)
     assert "must be at most 4" in refused_one.question("size")
     assert refused_one.answer(size={"cpus": 2}).structured == 2
+
+
+def test_a_default_that_a_new_build_takes_for_an_answered_question_counts_in_the_next_pass():
+    def build(*, asks_for_roots: bool) -> Server:
+        def provision(ctx: Context) -> str:
+            ctx.run_as_task()
+            if asks_for_roots:
+                where = str(ctx.list_roots("where", default=()))
+            else:
+                where = ctx.elicit("where", "Where?", str)
+            ctx.elicit("sure", "Sure?", bool)
+            ctx.step("create", int)
+            ctx.elicit("keep", "Keep it?", bool)
+            return where
+
+        built = Server("rules")
+        built.tool(task="required")(provision)
+        return built
+
+    builds = [build(asks_for_roots=False), build(asks_for_roots=True)]
+    playing = Player(lambda: builds[0], {**FORMS, **TASKS})
+    asked = playing.call("provision").task.answer(where="here")
+    builds.pop(0)
+    assert asked.answer(sure=True).answer(keep=True).text == "()"

@@ -240,9 +240,10 @@ def _public_key(jwk: dict[str, Any], algorithm: str) -> Any:
 
 
 def fetch(url: str, timeout_s: float) -> bytes:
-    """Return the body of a 200 response to a GET, at most MAX_DOCUMENT bytes. Redirects are not followed.
+    """Return the body of a 200 response to a GET. Redirects are not followed.
 
-    Raises IssuerUnavailable for any other response, and for none within `timeout_s`.
+    Raises IssuerUnavailable for any other response, for none within `timeout_s`, and for a larger body than
+    MAX_DOCUMENT.
     """
 
     def get() -> bytes | IssuerUnavailable:

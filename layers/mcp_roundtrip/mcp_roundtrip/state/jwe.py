@@ -148,7 +148,10 @@ class EpochKeys(Struct):
         return key
 
     def find(self, kid: str, now: float) -> ContentKey:
-        """Return the key of an unverified `kid`. Raises KeyServiceError, and StateRejected without a call."""
+        """Return the key of an unverified `kid`. Raises KeyServiceError.
+
+        Raises StateRejected, without calling the key service, if no valid token can have this `kid`.
+        """
         self._discard_expired(now)
         match = _KID.fullmatch(kid)
         if match is None:

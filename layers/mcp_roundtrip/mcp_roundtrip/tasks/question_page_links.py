@@ -95,7 +95,10 @@ class QuestionLinks(Struct, frozen=True):
         return LinkedQuestions("unknown") if link is None else self._questions(link)
 
     def answer(self, found: LinkedQuestions, responses: Mapping[str, Any]) -> AnswerState:
-        """Store the responses (ElicitResult objects by wire key) to all questions found, or none."""
+        """Store the responses (ElicitResult objects by wire key) to all questions found, or none.
+
+        Of concurrent calls, the first one counts. Raises ItemTooLarge for a response.
+        """
         if found.state not in ("open", "answered") or found.task is None:
             return "ended" if found.state == "open" else found.state
         if not found.requests.keys() <= responses.keys():

@@ -135,16 +135,17 @@ class TaskHistory(Struct, frozen=True):
         )
         # A repeated request has several responses; the last one counts.
         response_keys = {str(row["key"]): _response_name(row) for row in rows if _is_response(row)}
-        # The pass that asked a question again has discarded its answer, or the default that it took.
-        latest = response_keys | dict.fromkeys((asked.key for asked in task.requests.values()), "")
+        read = [(row, entry_from_item(row), _response_name(row)) for row in rows]
+        # The pass that asked a question again, or took its default, has discarded what was recorded before.
+        latest = {entry.key: name for _, entry, name in read}
+        latest |= dict.fromkeys((asked.key for asked in task.requests.values()), "")
         entries: list[Entry] = []
         responses: dict[str, Any] = {}
         channels: dict[str, str] = {}
         outstanding: dict[str, Fingerprint] = {}
-        for row in rows:
-            entry, name = entry_from_item(row), _response_name(row)
+        for row, entry, name in read:
             if not _is_response(row) or name in task.accepted_keys:
-                if entry.kind.is_effect or latest.get(entry.key, name) == name:
+                if entry.kind.is_effect or latest[entry.key] == name:
                     entries.append(entry)
             elif response_keys[entry.key] == name and entry.fingerprint is not None:
                 responses[entry.key], outstanding[entry.key] = entry.value, entry.fingerprint
