@@ -3,6 +3,8 @@
 from contextlib import suppress
 from typing import Any
 
+import pytest
+
 from mcp_roundtrip import Context, Drift, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.server.errors import INVALID_STATE
@@ -56,12 +58,15 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     assert client.failures[0] == "state_unavailable"
 
 
-def test_drift_names_the_key_and_the_steps_in_the_error_and_the_key_in_the_log():
+@pytest.mark.parametrize(
+    ("steps", "named"), [(["reserve", "pay"], "reserve, pay."), ("abcdef", "a, b, c, d, e, ….")]
+)
+def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(steps, named):
     def build(message: str) -> Server:
         def tool(ctx: Context) -> str:
             ctx.elicit("which", message, str)
-            ctx.step("reserve", int)
-            ctx.step("pay", int)
+            for step in steps:
+                ctx.step(step, int)
             return ctx.elicit("more", "More?", str)
 
         return server_of(tool)
@@ -72,7 +77,7 @@ def test_drift_names_the_key_and_the_steps_in_the_error_and_the_key_in_the_log()
     assert drifted.error["code"] == -32603
     assert "'which'" in drifted.error["message"]
     assert "message" in drifted.error["message"]
-    assert "will run again then: reserve, pay." in drifted.error["message"]
+    assert f"will run again then: {named}" in drifted.error["message"]
     assert drifted.error["data"] == {"changedKey": "which"}
     ((event, error),) = playing.observer.failures
     assert event == "drift"

@@ -46,7 +46,7 @@ INVALID_STATE: Final = (
 """The only message for a refused state; the log has the reason."""
 
 MAX_DESCRIBED: Final = 5
-"""How many open questions an error names."""
+"""How many open questions, or steps, an error names."""
 
 
 class ClientError(Struct, frozen=True):
@@ -96,7 +96,9 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
         if error.steps:
-            text += f" These steps have run, and will run again then: {', '.join(error.steps)}."
+            others = ", …" if len(error.steps) > MAX_DESCRIBED else ""
+            names = ", ".join(error.steps[:MAX_DESCRIBED]) + others
+            text += f" These steps have run, and will run again then: {names}."
         return ClientError(ProtocolError(INTERNAL_ERROR, text, {CHANGED_KEY: error.key}))
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
