@@ -12,6 +12,7 @@ from mcp_roundtrip_tools.call.errors import CallFailed, Status
 from mcp_roundtrip_tools.call.questions import Questions
 from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.connection import Result, next_round
 
 MAX_ROUNDS: Final = 100
 
@@ -21,8 +22,6 @@ MAX_POLL_S: Final = 60.0
 
 ENDED: Final = ("completed", "failed", "cancelled")
 """The statuses of tasks that have ended."""
-
-Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,8 @@ class Caller:
 
     def call(self, tool: Mapping[str, Any], arguments: Mapping[str, Any]) -> Result:
         """Call a tool and return its result. Raises CallFailed."""
-        first = {"name": tool["name"], "arguments": dict(arguments)}
-        params = first
+        params: Result
+        params = first = {"name": tool["name"], "arguments": dict(arguments)}
         for _ in range(MAX_ROUNDS):
             result = self.server.request(TOOLS_CALL, params)
             if result.get("resultType") == "task":
@@ -48,8 +47,7 @@ class Caller:
             if not requests:
                 self.terminal.show("  The call takes longer than a request, and continues.", "dim")
             responses = self.questions.answer(requests)
-            state = {"requestState": result["requestState"]} if "requestState" in result else {}
-            params = {**first, **state, **({"inputResponses": responses} if responses else {})}
+            params = next_round(first, result, responses)
         raise CallFailed(Status.ERROR, f"{tool['name']} has not completed after {MAX_ROUNDS} rounds.")
 
     def follow(self, task: Result) -> Result:

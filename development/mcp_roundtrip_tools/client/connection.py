@@ -35,6 +35,15 @@ def _check_type(result: dict[str, Any]) -> dict[str, Any]:
 _RESULT: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[dict[str, Any], AfterValidator(_check_type)])
 
 
+def next_round(first: Result, result: Result, responses: Result) -> Result:
+    """Return the params of the next round of a call: those of the first one, the state and the responses.
+
+    Without a state or responses, the member is missing (basic/patterns/mrtr).
+    """
+    state = {"requestState": result["requestState"]} if "requestState" in result else {}
+    return {**first, **state, **({"inputResponses": responses} if responses else {})}
+
+
 async def _unused(*given: Any) -> Any:
     """Declare an ability. The caller of `request` answers what a result asks."""
 

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip.protocol.constants import TOOLS_CALL
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
-from mcp_roundtrip_tools.client.connection import Connection, Result
+from mcp_roundtrip_tools.client.connection import Connection, Result, next_round
 from mcp_roundtrip_tools.client.http import Unreachable, error_of, explain, is_trustworthy
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke import authorization
@@ -75,7 +75,8 @@ def check_owner(connection: Connection, tool: str, findings: Findings) -> None:
 
 def check_call(connection: Connection, call: Call, findings: Findings) -> None:
     """Call the tool and answer its questions. Raises Stopped if the call does not complete."""
-    params: dict[str, Any] = {"name": call.tool, "arguments": dict(call.arguments)}
+    params: Result
+    params = first = {"name": call.tool, "arguments": dict(call.arguments)}
     for answered in range(MAX_ROUNDS):
         send = lambda: connection.request(TOOLS_CALL, params)  # noqa: B023, E731 - called now
         result = _checked(connection, findings, "call", _hint(answered), send)
@@ -83,7 +84,7 @@ def check_call(connection: Connection, call: Call, findings: Findings) -> None:
             return _completed(call, result, answered, findings)
         requests = result.get("inputRequests") or {}
         responses = {key: sample_answer(each) for key, each in requests.items()}
-        params = {**params, "requestState": result.get("requestState"), "inputResponses": responses}
+        params = next_round(first, result, responses)
     raise findings.stop("call", f"{call.tool} still asks after {MAX_ROUNDS} rounds.")
 
 

@@ -149,6 +149,21 @@ def test_a_fault_of_a_server_is_found_by_its_check(script, name, text):
     assert text in found[name].text
 
 
+def test_a_round_has_no_state_if_the_server_gave_none():
+    without_state = {name: value for name, value in QUESTION.items() if name != "requestState"}
+    done = {"resultType": "complete", "content": []}
+    script = [
+        *BEFORE_CALL,
+        message(3, result=QUESTION),
+        message(4, result=without_state),
+        message(5, result=done),
+    ]
+    with scripted(*script) as server:
+        findings_of(Settings(f"{server.url}/mcp", call=Call("ask", {})))
+    states = [json.loads(each.body)["params"].get("requestState", "none") for each in server.requests[-2:]]
+    assert states == ["s", "none"]
+
+
 def test_settings_come_from_the_environment_and_secrets_are_not_printed():
     given = {
         "URL": "https://t.example/mcp",
