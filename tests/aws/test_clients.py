@@ -54,7 +54,7 @@ def function(monkeypatch):
 
 UNSUPPORTED = {
     "no region": {**FUNCTION, "AWS_DEFAULT_REGION": ""},
-    "endpoint": {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": "http://x.test?y"},
+    "endpoint": {**FUNCTION, "AWS_ENDPOINT_URL_LAMBDA": "http://user:secret@x.test"},
     "half a key": {**FUNCTION, "AWS_SECRET_ACCESS_KEY": ""},
 }
 

@@ -64,6 +64,7 @@ def test_the_variables_of_a_function_are_its_credentials_also_after_a_change(var
         {FULL: "http://127.0.0.1/?id=1"},
         {FULL: "http://any.test/v1"},
         {FULL: "http://10.0.0.1/v1"},
+        {FULL: "http://169.254.169.254/v1"},
         {FULL: "http://localhost.evil.test/v1"},
         {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/v2/credentials"},
     ],

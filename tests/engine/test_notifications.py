@@ -85,10 +85,12 @@ def test_notifications_over_the_limit_are_counted_and_dropped():
 @pytest.mark.parametrize(
     "report",
     [
+        lambda ctx: ctx.log("loud", "x"),
         lambda ctx: ctx.log("info", float("nan")),
         lambda ctx: ctx.progress(float("nan")),
         lambda ctx: ctx.progress(1, float("inf")),
         lambda ctx: ctx.progress(10**400),
+        lambda ctx: ctx.progress(1, -(10**400)),
     ],
 )
 @pytest.mark.parametrize("wanted", [("debug", "token"), (None, None)])

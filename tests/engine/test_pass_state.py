@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey
+from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey, UsageError
 from mcp_roundtrip.engine.outcomes import Done
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
@@ -25,6 +25,10 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it():
 def test_reserved_and_empty_keys_are_refused(key):
     for use in (lambda ctx: ctx.step(key, int), lambda ctx: ctx.idempotency_key(key)):
         assert error(Passes(use)(), InvalidKey)
+
+
+def test_a_step_may_not_ask_for_a_checkpoint():
+    assert error(Passes(lambda ctx: ctx.step("outer", lambda: ctx.checkpoint(needs_ms=1e9)))(), UsageError)
 
 
 def test_a_step_that_became_a_question_is_drift_and_the_other_way_round():

@@ -1,6 +1,7 @@
 """Steps and other effects run once and have the same value in every pass."""
 
 import itertools
+import json
 import math
 from dataclasses import dataclass
 from datetime import date
@@ -23,7 +24,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
-from support.passes import AsyncPasses, Passes, TaskJournal, accept, error
+from support.passes import AsyncPasses, Passes, TaskJournal, accept, error, value
 
 
 @dataclass
@@ -119,6 +120,12 @@ def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs():
 
     assert error(Passes(lambda ctx: ctx.step("s", effect))(), UsageError)
     assert ran == []
+
+
+def test_a_result_with_more_levels_than_json_may_have_is_a_usage_error():
+    allowed, deeper = (json.loads("[" * levels + "]" * levels) for levels in (64, 65))
+    assert value(Passes(lambda ctx: ctx.step("s", lambda: allowed))()) == allowed
+    assert error(Passes(lambda ctx: ctx.step("s", lambda: deeper))(), UsageError)
 
 
 def test_a_step_that_failed_its_last_attempt_never_runs_again():

@@ -57,6 +57,7 @@ def test_the_largest_response_is_scanned_in_one_pass() -> None:
         ("application/json, text/event-stream", True),
         ("Text/Event-Stream", True),
         ("text/*", True),
+        ("*/*", True),
         ("*/*;q=0, text/event-stream", True),
         ("text/event-stream;q=0", False),
         ("text/event-stream ; Q=0.000, */*", False),

@@ -93,7 +93,7 @@ def test_a_request_without_a_name_or_a_version_needs_no_header_for_it(method: st
         {"mcp-protocol-version": None},
         {"mcp-name": None},
         {"mcp-protocol-version": "2025-11-25"},
-        {"mcp-method": "tools/list"},
+        {"mcp-method": "TOOLS/CALL"},
         {"mcp-name": "get_tides"},
         {"mcp-name": "get_weather,get_weather"},
         {"mcp-name": "=?base64?!!!?="},

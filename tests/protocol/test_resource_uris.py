@@ -246,7 +246,7 @@ EQUIVALENT = [
     ("example://a/b/c/%7Bfoo%7D", "eXAMPLE://a/b/%63/%7bfoo%7d"),
     ("http://www.example.com/", "HTTP://www.EXAMPLE.com/"),
     ("http://example.com/%7Esmith", "http://example.com/~smith"),
-    ("http://example.com", "http://example.com/"),
+    ("http://example.com", "http://example.com:/"),
     ("https://example.com:443?q", "https://EXAMPLE.com/?q"),
     ("https://Ada@EXAMPLE.com/", "https://Ada@example.com:443/"),
     # RFC 3987 §3.1

@@ -102,9 +102,12 @@ def test_a_well_formed_tracestate_is_passed_on(value: str) -> None:
     [
         "rojo",
         "Rojo=1",
+        "0rojo=1",
+        "foo@0bar=1",
         "foo =1",
         f"{'z' * 257}=1",
         f"{'t' * 242}@v=1",
+        f"t@{'v' * 15}=1",
         f"foo={'v' * 257}",
         "foo=a=b",
         "foo=1,Rojo=1",

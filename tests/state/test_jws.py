@@ -270,3 +270,7 @@ def test_a_token_with_other_characters_than_ascii_is_refused(text):
         assert jws.to_ascii(text, len(text)) == text.encode()
     else:
         assert refusal(jws.to_ascii, text, len(text)) == "malformed"
+
+
+def test_a_token_over_the_limit_is_refused_unread():
+    assert refusal(jws.to_ascii, "\ud800" * 101, 100) == "too_long"
