@@ -122,6 +122,11 @@ def test_a_step_whose_result_type_has_no_json_form_is_refused_before_it_runs():
     assert ran == []
 
 
+def test_a_nonrepeatable_step_of_a_task_may_have_no_retry():
+    call = Passes(lambda ctx: ctx.step("s", str, at_most_once=True, retry=Retry()), recorder=TaskJournal())
+    assert error(call(), UsageError)
+
+
 def test_a_result_with_more_levels_than_json_may_have_is_a_usage_error():
     allowed, deeper = (json.loads("[" * levels + "]" * levels) for levels in (64, 65))
     assert value(Passes(lambda ctx: ctx.step("s", lambda: allowed))()) == allowed
