@@ -23,12 +23,17 @@ class Case:
     make: Mistake
     kind: type[McpRoundtripError]
 
-    @cached_property
+    @property
     def message(self) -> str:
+        return self.raised[1]
+
+    @cached_property
+    def raised(self) -> tuple[type[McpRoundtripError], str]:
+        """The type of the error that the mistake raises, and its text."""
         try:
             self.make()
         except self.kind as error:
-            return str(error)
+            return type(error), str(error)
         raise AssertionError(f"{self.name}: no {self.kind.__name__}")
 
 
