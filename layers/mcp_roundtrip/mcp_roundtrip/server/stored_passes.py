@@ -35,13 +35,12 @@ from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, R
 from mcp_roundtrip.server.round import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import ServerTools, Tool
-from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.lease import TaskRecorder
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
-from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory, put_result
+from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.store import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,
@@ -51,6 +50,7 @@ from mcp_roundtrip.tasks.worker import (
     PassResult,
     TaskError,
     UnfinishedPass,
+    completion,
     key_asked_too_often,
 )
 
@@ -236,7 +236,7 @@ def _park(
 
     Returns False if the task has changed, or the lease was lost. Raises ItemTooLarge for an entry.
     """
-    call, owner = this_round.call, recorder.lease.owner
+    call = this_round.call
     calls = ParkedCalls.of(call.context.ports.tasks())
     recorder.flush_status()
     if not recorder.lease.check():
@@ -248,8 +248,7 @@ def _park(
         else:
             reply = question_results.wait(this_round, parked)
         assert isinstance(reply.body, dict)
-        attributes, now_ms = put_result(calls.tasks.store, task, owner, reply.body), calls.tasks.clock_ms()
-        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes, version=task.version)
+        return completion(calls.tasks, task, recorder.lease.owner, reply.body, version=task.version)
 
     parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
     if parked is not None:

@@ -217,11 +217,9 @@ class Worker(Struct, frozen=True):
             self.tasks.dispatcher.dispatch(task.worker, task.pk)
 
     def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
-        now_ms = self.tasks.clock_ms()
         if isinstance(conclusion, TaskError):
-            return transitions.fail(owner=owner, now_ms=now_ms, error=conclusion.error)
-        attributes = put_result(self.store, task, owner, conclusion.result)
-        return transitions.complete(owner=owner, now_ms=now_ms, attributes=attributes)
+            return transitions.fail(owner=owner, now_ms=self.tasks.clock_ms(), error=conclusion.error)
+        return completion(self.tasks, task, owner, conclusion.result)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
@@ -268,6 +266,17 @@ def key_asked_too_often(task: Task, run: Run) -> str | None:
 
 def _is_unchanged(asked: OutstandingRequest, request: InputRequest) -> bool:
     return (asked.fingerprint, asked.channel) == (request.fingerprint, request.channel)
+
+
+def completion(
+    tasks: Tasks, task: Task, owner: str, result: Mapping[str, Any], *, version: int | None = None
+) -> Change:
+    """Store the chunks of a result; return the change that completes the task with it. Raises StoreError.
+
+    With `version`, a response during the pass prevents the change.
+    """
+    attributes = put_result(tasks.store, task, owner, result)
+    return transitions.complete(owner=owner, now_ms=tasks.clock_ms(), attributes=attributes, version=version)
 
 
 def accepted_keys(task: Task, history: TaskHistory, run: Run) -> set[str]:
