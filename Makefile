@@ -156,7 +156,7 @@ help:  ## list the commands
 
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:3000, without Docker
-	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools.run $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
+	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools run $(if $(PORT),--port $(PORT)) $(if $(FRESH),--fresh) \
 	    $(if $(filter 1,$(DEBUG)),--debug) $(if $(filter 1,$(JSON)),--json) $(if $(filter 0,$(CONSOLE)),--no-console) \
 	    $(if $(RETRY_DELAY_SCALE),--retry-delay-scale $(RETRY_DELAY_SCALE)) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
@@ -165,13 +165,13 @@ run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:
 
 # The values come from the environment, because make would let the shell interpret them.
 call: $(VENV)/.local  ## call a tool of make run or of an endpoint, and answer its questions here (TOOL=… ARGS=…)
-	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
+	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools call $(if $(TOOL),"$$TOOL") $(if $(ARGS),--args "$$ARGS") \
 	    --url $(if $(URL),"$$URL",http://127.0.0.1:$(or $(PORT),3000)/mcp) $(if $(filter 1,$(JSON)),--json) \
 	    $(if $(call is_given,USER),--user "$$USER") $(if $(call is_given,SCOPES),--scopes "$$SCOPES") \
 	    $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") $(if $(TASK),--task "$$TASK"))
 
 invoke: $(VENV)/.local  ## run a function with an event, in make run or on its own, without Docker (FUNCTION=… EVENT=…)
-	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools.invoke $(if $(FUNCTION),"$$FUNCTION") $(if $(EVENT),--event "$$EVENT") \
+	@$(strip $(VENV)/bin/python -m mcp_roundtrip_tools invoke $(if $(FUNCTION),"$$FUNCTION") $(if $(EVENT),--event "$$EVENT") \
 	    $(if $(ROUND),--round "$$ROUND") $(if $(ANSWERS),--answers "$$ANSWERS") $(if $(SAMPLE),--sample "$$SAMPLE") \
 	    $(if $(PORT),--port $(PORT)) $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
@@ -196,7 +196,7 @@ all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MIN
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
-	$(VENV)/bin/python -m mcp_roundtrip_tools.lint functions
+	$(VENV)/bin/python -m mcp_roundtrip_tools lint functions
 	$(VENV)/bin/mypy
 	@# One run for each function: all of them name their module `app`.
 	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
@@ -233,12 +233,12 @@ corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tes
 	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
 
 events: $(VENV)/.local  ## regenerate the sample events
-	$(VENV)/bin/python -m mcp_roundtrip_tools.events
+	$(VENV)/bin/python -m mcp_roundtrip_tools events
 
 catalog: $(VENV)/.dev  ## regenerate the front door's catalog, platform/edge/ and manifests of skills, after a signature, docstring or skill changed
-	$(VENV)/bin/python -m mcp_roundtrip_tools.catalog
+	$(VENV)/bin/python -m mcp_roundtrip_tools catalog
 	@# The conformance suite calls tools by names, and with schemas, that models refuse.
-	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools.catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools catalog --functions tests --output tests/conformance_server/front_door/catalog.json
 
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py

@@ -41,11 +41,11 @@ class Deployment:
 
 def deploy_now(folder: Path) -> Deployment:
     """Deploy the working tree. Raise BenchmarkError."""
-    return _deploy(NOW, ROOT, "mcp_roundtrip_tools.catalog", folder)
+    return _deploy(NOW, ROOT, "mcp_roundtrip_tools catalog", folder)
 
 
 def deploy_revision(revision: str, catalog: str, folder: Path) -> Deployment:
-    """Deploy a revision from git; `catalog` is the module that writes the catalog.
+    """Deploy a revision from git; `catalog` is the module that writes the catalog, with its arguments.
 
     Raise RevisionUnavailable or BenchmarkError.
     """
@@ -72,7 +72,7 @@ def _deploy(title: str, source: Path, catalog: str, folder: Path) -> Deployment:
     copy_sources(FUNCTIONS, functions)
     dependencies = installed_dependencies(source / LAYER)
     path = os.pathsep.join(map(str, (package, source / DEVELOPMENT, dependencies)))
-    run([sys.executable, "-m", catalog, "--functions", functions], PYTHONPATH=path)
+    run([sys.executable, "-m", *catalog.split(), "--functions", functions], PYTHONPATH=path)
     compile_bytecode(package)
     compile_bytecode(functions)
     return Deployment(title, functions, (package, dependencies, runtime()), *memory_sizes(source / TEMPLATE))

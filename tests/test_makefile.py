@@ -94,7 +94,7 @@ def test_lint_ignores_a_folder_that_holds_no_function(tmp_path):
     (tmp_path / "functions/present").mkdir()
     (tmp_path / "functions/present/app.py").touch()
     lines = lint(tmp_path, '{name} "$@"')
-    replay = "python -m mcp_roundtrip_tools.lint functions"
+    replay = "python -m mcp_roundtrip_tools lint functions"
     assert lines == ["ruff check", "ruff format --check", replay, "mypy", "mypy functions/present"]
 
 

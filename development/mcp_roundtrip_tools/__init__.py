@@ -1,7 +1,6 @@
 """The command ``mcp-roundtrip`` and those of the Makefile. Applications import `mcp_roundtrip_testing`.
 
-`__main__` is the command ``mcp-roundtrip``. Each of its subcommands has a folder, as has each command of the
-Makefile:
+`__main__` is the command ``mcp-roundtrip``. Its subcommands are in these packages and modules:
 
 - `new`: writes an application, and replaces its platform/; `growth`: adds tools, functions and more to it
 - `run`: serves template.yaml on this computer, with the `console`

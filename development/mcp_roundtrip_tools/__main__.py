@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 
+from mcp_roundtrip.errors import McpRoundtripError
+
 PROGRAM = "mcp-roundtrip"
 
 LOCAL = frozenset({"anyio", "awslambdaric", "boto3", "botocore", "h11", "httpx2", "mcp", "mcp_types", "yaml"})
@@ -16,7 +18,10 @@ LOCAL = frozenset({"anyio", "awslambdaric", "boto3", "botocore", "h11", "httpx2"
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A subcommand. `module` has `function(arguments)`, which returns the exit status."""
+    """A subcommand. `module` has `function(arguments)`, which returns the exit status.
+
+    It raises McpRoundtripError and OSError for what the user can correct.
+    """
 
     module: str
     text: str
@@ -24,30 +29,24 @@ class Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "new": Command("mcp_roundtrip_tools.new.__main__", "write a new application"),
-    "run": Command("mcp_roundtrip_tools.run.__main__", "serve template.yaml on this computer"),
-    "call": Command("mcp_roundtrip_tools.call.__main__", "call a tool, and answer its questions here"),
-    "invoke": Command("mcp_roundtrip_tools.invoke.__main__", "run a function with an event, without Docker"),
-    "new-tool": Command("mcp_roundtrip_tools.growth.commands", "add a tool to a function", "new_tool"),
-    "new-function": Command(
-        "mcp_roundtrip_tools.growth.commands", "add a function with a role of its own", "new_function"
-    ),
-    "add": Command("mcp_roundtrip_tools.growth.add", "add a GitHub workflow that deploys, or CloudFront"),
-    "upgrade": Command("mcp_roundtrip_tools.new.upgrade", "replace platform/ by that of the package"),
-    "lint": Command("mcp_roundtrip_tools.lint.__main__", "find code that differs when a tool is replayed"),
-    "catalog": Command(
-        "mcp_roundtrip_tools.catalog.__main__", "write the front door's catalog, manifests of skills"
-    ),
-    "events": Command("mcp_roundtrip_tools.events.__main__", "write events for sam local invoke"),
-    "build": Command("mcp_roundtrip_tools.deploy.commands", "build for an environment", "build"),
-    "deploy": Command("mcp_roundtrip_tools.deploy.commands", "check, build and deploy", "deploy"),
-    "rollback": Command("mcp_roundtrip_tools.deploy.commands", "deploy what ran before", "rollback"),
-    "url": Command("mcp_roundtrip_tools.deploy.commands", "print the URL of the endpoint", "url"),
-    "prune": Command("mcp_roundtrip_tools.prune", "delete versions of workers that nothing needs"),
-    "smoke": Command("mcp_roundtrip_tools.smoke.run", "check a deployed endpoint from the outside"),
-    "sam-local": Command(
-        "mcp_roundtrip_tools.sam_local.__main__", "prepare sam local: services, variables, live events"
-    ),
+    "new": Command("new.command", "write a new application"),
+    "run": Command("run.command", "serve template.yaml on this computer"),
+    "call": Command("call.command", "call a tool, and answer its questions here"),
+    "invoke": Command("invoke.command", "run a function with an event, without Docker"),
+    "new-tool": Command("growth.commands", "add a tool to a function", "new_tool"),
+    "new-function": Command("growth.commands", "add a function with a role of its own", "new_function"),
+    "add": Command("growth.add", "add a GitHub workflow that deploys, or CloudFront"),
+    "upgrade": Command("new.upgrade", "replace platform/ by that of the package"),
+    "lint": Command("lint.command", "find code that differs when a tool is replayed"),
+    "catalog": Command("catalog.command", "write the front door's catalog, manifests of skills"),
+    "events": Command("events", "write events for sam local invoke"),
+    "build": Command("deploy.commands", "build for an environment", "build"),
+    "deploy": Command("deploy.commands", "check, build and deploy", "deploy"),
+    "rollback": Command("deploy.commands", "deploy what ran before", "rollback"),
+    "url": Command("deploy.commands", "print the URL of the endpoint", "url"),
+    "prune": Command("prune", "delete versions of workers that nothing needs"),
+    "smoke": Command("smoke.run", "check a deployed endpoint from the outside"),
+    "sam-local": Command("sam_local.command", "prepare sam local: services, variables, live events"),
 }
 
 
@@ -85,14 +84,20 @@ A new application in two commands: {PROGRAM} new orders && make -C orders run"""
 def _run(name: str, arguments: Sequence[str]) -> int:
     command = COMMANDS[name]
     try:
-        module = import_module(command.module)
+        module = import_module(f"mcp_roundtrip_tools.{command.module}")
         status: int = getattr(module, command.function)(arguments)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in LOCAL:
             raise
         print(f"error: {error.name} is not installed: pip install '{PROGRAM}[local]'", file=sys.stderr)
-        return 2
-    return status
+    except (McpRoundtripError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+    except (KeyboardInterrupt, EOFError):
+        print(file=sys.stderr)
+        return 130
+    else:
+        return status
+    return 2
 
 
 if __name__ == "__main__":

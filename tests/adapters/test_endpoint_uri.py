@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters.detect import detect
-from mcp_roundtrip_tools.events.of_application import Event, post
+from mcp_roundtrip_tools.events import Event, post
 from support.event_formats import FORMATS
 from support.event_sources import with_context, with_header
 from support.messages import call

@@ -8,7 +8,7 @@ from mcp_roundtrip.adapters.detect import SOURCES
 from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip_tools.events.of_application import Event
+from mcp_roundtrip_tools.events import Event
 from support.event_sources import GATEWAYS, HTTP_SOURCES, response_of, sent_by, with_context, with_header
 from support.messages import call
 

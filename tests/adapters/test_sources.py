@@ -12,7 +12,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.adapters.detect import UnknownEventSource
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.engine.deadline import RESPONSE_MARGIN_MS
-from mcp_roundtrip_tools.events.of_application import Event
+from mcp_roundtrip_tools.events import Event
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES, sent_by, with_context, with_header, with_method
 from support.json_values import any_json

@@ -19,7 +19,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_tools.sam_local.__main__ import Invoke
+from mcp_roundtrip_tools.sam_local.command import Invoke
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
 from support.aws_account import CREDENTIALS, REGION

@@ -12,7 +12,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing.ports import RecordingObserver
-from mcp_roundtrip_tools.events.of_application import Event, post
+from mcp_roundtrip_tools.events import Event, post
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.template.model import REGION
 from support.authorization_server import authorization_server

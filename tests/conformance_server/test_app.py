@@ -92,7 +92,7 @@ def test_an_own_schema_is_listed_unchanged():
 
 def test_the_front_doors_catalog_is_fresh():
     fresh = render_servers(load_function_servers(APP.parents[1]))
-    command = f"python -m mcp_roundtrip_tools.catalog --functions tests --output {CATALOG}"
+    command = f"python -m mcp_roundtrip_tools catalog --functions tests --output {CATALOG}"
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
 
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from corpus.deployment import AUDIENCE, World
-from mcp_roundtrip_tools.events.of_application import Event
-from mcp_roundtrip_tools.events.of_application import event as http_api_event
+from mcp_roundtrip_tools.events import Event
+from mcp_roundtrip_tools.events import event as http_api_event
 from support.event_sources import converted
 from support.token_issuer import Key, claims
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip_tools.console
-from mcp_roundtrip_tools.new import __main__ as new
+from mcp_roundtrip_tools.new import command as new
 from support.documents import code_blocks, read_document
 
 PAGE = "docs/tutorial/index.md"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.events.of_application import call, post
+from mcp_roundtrip_tools.events import call, post
 from support.examples import APPROVAL
 from support.mailbox import Mailbox
 from support.sam_applications import http

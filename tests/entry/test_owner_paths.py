@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip_tools.events.of_application import post
+from mcp_roundtrip_tools.events import post
 from support import callers
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, sent_by, with_context

@@ -16,7 +16,7 @@ import pytest
 from mcp_roundtrip_testing.serving import LocalApp, serve
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
-from mcp_roundtrip_tools.sam_local.__main__ import (
+from mcp_roundtrip_tools.sam_local.command import (
     LIVE,
     addresses,
     container_variables,

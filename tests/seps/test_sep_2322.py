@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from mcp_roundtrip import Context, Elicit
 from mcp_roundtrip_testing import Player
-from mcp_roundtrip_tools.events.of_application import message, post
+from mcp_roundtrip_tools.events import message, post
 from support.examples import WORK_ITEMS
 from support.processes import WITHIN_S, invoke, new_process
 from support.project import FUNCTIONS

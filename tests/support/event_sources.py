@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip_tools.events.of_application import Event, post
+from mcp_roundtrip_tools.events import Event, post
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip_tools.events.of_application import ASKABLE
+from mcp_roundtrip_tools.events import ASKABLE
 
 WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 """Capabilities of a client that also supports tasks."""

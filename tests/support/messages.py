@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.constants import (
     PROTOCOL_VERSION,
 )
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip_tools.events.of_application import event
+from mcp_roundtrip_tools.events import event
 
 META: Mapping[str, Any] = {
     META_PROTOCOL_VERSION: PROTOCOL_VERSION,

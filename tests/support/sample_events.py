@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_tools.sam_local.__main__ import Invoke, given_answers, play_rounds
+from mcp_roundtrip_tools.sam_local.command import Invoke, given_answers, play_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 from support.fake_kms import mac_key, signing_key

@@ -1,21 +1,14 @@
 """The command ``mcp-roundtrip``: its subcommands, and what it says without one."""
 
 import ast
-import re
 import sys
 from pathlib import Path
-from runpy import run_module
 
 import pytest
 
 from mcp_roundtrip_tools import __main__ as command
 from mcp_roundtrip_tools.__main__ import COMMANDS, main
 from support.interpreters import run_program
-
-MAKEFILE = (Path(__file__).parents[2] / "Makefile").read_text()
-MODULES_OF_MAKE = {*re.findall(r"-m (mcp_roundtrip_tools\.\w+)\s", MAKEFILE)} & {
-    command.module.removesuffix(".__main__") for command in COMMANDS.values()
-}
 
 
 def test_the_help_names_every_command(capsys):
@@ -40,15 +33,6 @@ def test_a_command_shows_its_own_name_in_its_help(capsys):
         assert capsys.readouterr().out.startswith(f"usage: mcp-roundtrip {name} ")
 
 
-@pytest.mark.filterwarnings("ignore:.*found in sys.modules")
-def test_a_module_that_make_runs_is_a_program(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["program", "--help"])
-    for module in MODULES_OF_MAKE:
-        with pytest.raises(SystemExit):
-            run_module(module, run_name="__main__")
-        assert capsys.readouterr().out.startswith("usage: ")
-
-
 def test_the_extra_of_a_missing_package_is_named(monkeypatch, capsys):
     def missing(name: str) -> None:
         raise ModuleNotFoundError("No module named 'yaml.nodes'", name="yaml.nodes")
@@ -59,9 +43,7 @@ def test_the_extra_of_a_missing_package_is_named(monkeypatch, capsys):
 
 
 def test_a_new_application_imports_nothing_of_the_extra_local():
-    program = (
-        "import sys, mcp_roundtrip_tools.__main__, mcp_roundtrip_tools.new.__main__; print(*sys.modules)"
-    )
+    program = "import sys, mcp_roundtrip_tools.__main__, mcp_roundtrip_tools.new.command; print(*sys.modules)"
     done = run_program(program)
     assert not command.LOCAL & set(done.stdout.split())
 

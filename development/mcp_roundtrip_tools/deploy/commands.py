@@ -1,6 +1,6 @@
 """The commands ``build``, ``deploy``, ``rollback`` and ``url`` of ``mcp-roundtrip``.
 
-samconfig.toml has the environments. The exit status is 2 if nothing was built or deployed, otherwise sam's.
+samconfig.toml has the environments. The exit status is that of sam.
 """
 
 from __future__ import annotations
@@ -8,41 +8,21 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import ARCHITECTURE, RUNTIME, Deployment
-from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, find_sam
-from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.deploy.environments import DEFAULT, find_sam
 
 
-def _report_refusals(command: Callable[[Sequence[str] | None], int]) -> Callable[..., int]:
-    """Print why a command refuses to build or deploy, and let it return 2."""
-
-    @wraps(command)
-    def run(arguments: Sequence[str] | None = None) -> int:
-        try:
-            return command(arguments)
-        except (Refused, TemplateError) as error:
-            print("\n".join(f"error: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        except (KeyboardInterrupt, EOFError):
-            print("\nNothing was deployed.", file=sys.stderr)
-        return 2
-
-    return run
-
-
-@_report_refusals
 def build(arguments: Sequence[str] | None = None) -> int:
-    """Build the functions and the layer; return the exit status."""
+    """Build the functions and the layer; return the exit status. Raises Refused and TemplateError."""
     given = _parser("build", "Build for an environment.", changes=True).parse_args(arguments)
     return _changed(given).build(find_sam(Path.cwd(), given.sam))
 
 
-@_report_refusals
 def deploy(arguments: Sequence[str] | None = None) -> int:
-    """Check, build and deploy; return the exit status."""
+    """Check, build and deploy; return the exit status. Raises Refused and TemplateError."""
     description = "Check, build and deploy to an environment, and ask for what is missing."
     parser = _parser("deploy", description, changes=True, deploys=True)
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
@@ -54,18 +34,16 @@ def deploy(arguments: Sequence[str] | None = None) -> int:
     return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)
 
 
-@_report_refusals
 def rollback(arguments: Sequence[str] | None = None) -> int:
-    """Deploy what ran before the last deployment; return the exit status."""
+    """Deploy what ran before; return the exit status. Raises Refused and TemplateError."""
     description = "Deploy to an environment what ran before the last deployment."
     given = _parser("rollback", description, deploys=True).parse_args(arguments)
     sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
     return Deployment.of(Path.cwd(), given.env).rollback(sam, options)
 
 
-@_report_refusals
 def url(arguments: Sequence[str] | None = None) -> int:
-    """Print the URL of the endpoint; return the exit status."""
+    """Print the URL of the endpoint; return the exit status. Raises Refused and TemplateError."""
     given = _parser("url", "Print the URL of the endpoint of an environment.").parse_args(arguments)
     print(Deployment.of(Path.cwd(), given.env).endpoint())
     return 0

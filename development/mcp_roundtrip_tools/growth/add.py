@@ -57,7 +57,7 @@ _PYTHON_VERSION = re.compile(r'(?<=python-version: ")[0-9.]+(?=")')
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Run the command. Raises GrowthError and OSError."""
     parser = argparse.ArgumentParser(
         prog="mcp-roundtrip add", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

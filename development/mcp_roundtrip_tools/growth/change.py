@@ -19,7 +19,7 @@ from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS, catalog_files, changed, load_function_servers
-from mcp_roundtrip_tools.events.of_application import call, post
+from mcp_roundtrip_tools.events import call, post
 from mcp_roundtrip_tools.growth.entries import TemplateText, find_conflict
 from mcp_roundtrip_tools.growth.functions import TEMPLATE
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -192,19 +192,12 @@ def refuse_existing(files: Mapping[Path, str]) -> None:
 
 
 def run(plan: Callable[[], Files], closing: Callable[[Files], str]) -> int:
-    """Plan a change and write it; return the exit status: 2 for an error that the user can correct.
-
-    `closing` returns what the user does next.
-    """
+    """Plan a change and write it; `closing` returns what the user does next. Raises GrowthError, OSError."""
     try:
         files = plan()
-        write(files)
     except TemplateError as error:
-        print(f"error: {TEMPLATE}: {error}", file=sys.stderr)
-        return 2
-    except (GrowthError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+        raise GrowthError(f"{TEMPLATE}: {error}") from None
+    write(files)
     print("\n".join(map(str, files)) or "All files are up to date.")
     print(f"\n{closing(files)}")
     return 0

@@ -101,8 +101,8 @@ def _server_of(node: ast.stmt, handler: str) -> str | None:
     return None
 
 
-def new_tool(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+def new_tool(arguments: Sequence[str]) -> int:
+    """Run the command. Raises GrowthError and OSError."""
     options = parser("new-tool", "Add a tool to a function: its module and its registration.")
     options.add_argument("--function", help="the folder of the function, if there are several")
     given = options.parse_args(arguments)
@@ -187,8 +187,8 @@ def check_owners(project: Path, document: Mapping[str, Any], functions: Mapping[
             )
 
 
-def new_function(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+def new_function(arguments: Sequence[str]) -> int:
+    """Run the command. Raises GrowthError and OSError."""
     description = "Add a function with a role of its own, and the front door with the second one."
     given = parser("new-function", description).parse_args(arguments)
     return run(lambda: plan_function(given.project, given.name, tasks=given.tasks), edit_first)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from mcp_roundtrip_tools.new.package_source import (
     edited_files,
     package_files,
 )
-from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.template_tree import PACKAGE, platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 
@@ -32,19 +30,15 @@ class UpgradeError(McpRoundtripError):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Run the command. Raises UpgradeError, TemplateError and OSError."""
     parser = argparse.ArgumentParser(prog="mcp-roundtrip upgrade", description=__doc__)
     parser.add_argument("--force", action="store_true", help="replace edited files, too")
     parser.add_argument("--project", type=Path, default=Path(), help="the folder of template.yaml")
     given = parser.parse_args(arguments)
-    try:
-        for line in upgrade(given.project, package_files(), force=given.force):
-            print(line)
-        for line in differing_makefiles(given.project):
-            print(line)
-    except (UpgradeError, TemplateError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    for line in upgrade(given.project, package_files(), force=given.force):
+        print(line)
+    for line in differing_makefiles(given.project):
+        print(line)
     return 0
 
 

@@ -1,6 +1,6 @@
 """Run a SAM template on this computer: real Lambda runtime processes, without Docker and without AWS.
 
-``python -m mcp_roundtrip_tools.run`` is the command; `serve` does the same from Python. Where to look:
+`command` is ``mcp-roundtrip run``; `serve` does the same from Python. Where to look:
 
 - `serving`: `serve`, which starts all servers (`options`); `app`: `LocalApp`, which runs the functions
 - `http/`: the HTTP server on 127.0.0.1, and which requests of web pages it refuses

@@ -101,7 +101,7 @@ class FreshCatalogs:
         options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
         options += [f"--path={layer}" for layer in layers]
         # A new process imports the sources in their current state.
-        command = [sys.executable, "-m", "mcp_roundtrip_tools.catalog", f"--output={output}", *options]
+        command = [sys.executable, "-m", "mcp_roundtrip_tools", "catalog", f"--output={output}", *options]
         subprocess.run(  # noqa: S603 - a command of this package
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
         )

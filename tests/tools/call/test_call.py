@@ -18,7 +18,7 @@ import jwt
 import pytest
 
 from mcp_roundtrip_tools.call import server as sign_in
-from mcp_roundtrip_tools.call.__main__ import main
+from mcp_roundtrip_tools.call.command import main
 from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.terminal_text import printable_json
@@ -225,7 +225,7 @@ def test_a_token_has_the_scopes_of_the_user_or_the_given_ones_or_none(app):
 
 def test_a_user_answers_at_a_real_terminal(app):
     ours, terminal = pty.openpty()
-    command = [sys.executable, "-m", "mcp_roundtrip_tools.call", *WEATHER, "--url", app.url()]
+    command = [sys.executable, "-m", "mcp_roundtrip_tools", "call", *WEATHER, "--url", app.url()]
     variables = {**os.environ, "NO_COLOR": "1"}
     process = subprocess.Popen(
         command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=variables

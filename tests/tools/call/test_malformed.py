@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.call.__main__ import main
+from mcp_roundtrip_tools.call.command import main
 from mcp_roundtrip_tools.call.terminal import Terminal
 from support.scripted_server import Reply, respond, scripted
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import decode_header
-from mcp_roundtrip_tools.call.__main__ import main
+from mcp_roundtrip_tools.call.command import main
 from mcp_roundtrip_tools.call.terminal import Terminal
 from support.scripted_server import ReceivedRequest, respond, scripted
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_of, load_function_servers
+from mcp_roundtrip_tools.catalog.command import main
 from support.project import FUNCTIONS
 
 TOOL = """
@@ -63,7 +64,9 @@ def test_a_tool_registered_by_two_functions_is_refused(tmp_path, capsys):
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
     with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
         read_catalog(functions)
-    assert main(["--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
+    assert (
+        command(["catalog", "--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
+    )
     assert "'same'" in capsys.readouterr().err
     assert not (tmp_path / "catalog.json").exists()
 
@@ -71,7 +74,7 @@ def test_a_tool_registered_by_two_functions_is_refused(tmp_path, capsys):
 def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(tmp_path, capsys):
     broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
     functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
-    assert main(["--functions", str(functions)]) == 2
+    assert command(["catalog", "--functions", str(functions)]) == 2
     assert (
         f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': Server cannot be written as JSON"
         in (capsys.readouterr().err)
@@ -81,7 +84,7 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(t
 def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(tmp_path, capsys):
     sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
     functions = write(tmp_path, **sources)
-    assert main(["--functions", str(functions)]) == 2
+    assert command(["catalog", "--functions", str(functions)]) == 2
     error = capsys.readouterr().err
     assert f'File "{functions / "one/app.py"}", line 2' in error
     assert f'File "{functions / "two/app.py"}", line 1' in error
@@ -167,7 +170,7 @@ def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path, one, tw
 
 def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path):
     write(tmp_path, **{"one": TOOL.format(name="x" * 41), "front_door": ""})
-    command = [sys.executable, "-m", "mcp_roundtrip_tools.catalog", "--functions", str(tmp_path)]
+    command = [sys.executable, "-m", "mcp_roundtrip_tools", "catalog", "--functions", str(tmp_path)]
     written = subprocess.run(command, capture_output=True, text=True, check=True)
     assert f"{tmp_path / 'one/app.py'}:6: DefinitionWarning: {'x' * 41}: its name has 41" in written.stderr
     assert "x" * 41 in (tmp_path / "front_door/catalog.json").read_text()

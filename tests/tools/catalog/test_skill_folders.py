@@ -8,7 +8,7 @@ from time import process_time
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.catalog.catalog import catalog_of, load_function_servers
 from mcp_roundtrip_tools.catalog.skill_folders import (
     MAX_BYTES,
@@ -225,7 +225,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, c
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "app.py").write_text(SERVER.format(scopes=', scopes=["db:read"]'))
     skills = write_skills(tmp_path / "one" / "skills", {"first/SKILL.md": skill_file("first")})
-    command = ["--functions", str(tmp_path)]
+    command = ["catalog", "--functions", str(tmp_path)]
     assert main([*command, "--check"]) == 1
     assert "one/skills.json is stale: run `make catalog`" in capsys.readouterr().err
     assert main(command) == main([*command, "--check"]) == 0

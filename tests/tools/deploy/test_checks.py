@@ -11,10 +11,10 @@ from unittest.mock import create_autospec
 
 import pytest
 
+from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.deploy import account, checks
 from mcp_roundtrip_tools.deploy.account import Account
 from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
-from mcp_roundtrip_tools.deploy.commands import deploy
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -240,5 +240,5 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(project, name
 )
 def test_a_misspelt_parameter_is_refused_without_sam(project, parameter, problem, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    assert deploy(["--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
+    assert command(["deploy", "--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
     assert problem in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
-from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT

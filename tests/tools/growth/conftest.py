@@ -1,20 +1,18 @@
 import difflib
-from collections.abc import Callable
 from pathlib import Path
 
+from mcp_roundtrip_tools.__main__ import main
 from support.project import contents
 
 
-def assert_refused(
-    project: Path, change: tuple[str, str, str], command: Callable[[list[str]], int], *arguments: str
-) -> None:
+def assert_refused(project: Path, change: tuple[str, str, str], command: str, *arguments: str) -> None:
     """Assert that nothing is written after a change of a file: its path, a text, and its replacement."""
     path, before, after = change
     changed = project / path
     assert before in changed.read_text("utf-8")
     changed.write_text(changed.read_text("utf-8").replace(before, after))
     found = contents(project)
-    assert command([*arguments, "--project", str(project)]) == 2
+    assert main([command, *arguments, "--project", str(project)]) == 2
     assert contents(project) == found
 
 

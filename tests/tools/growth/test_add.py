@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.__main__ import main as command
+from mcp_roundtrip_tools.catalog.command import main as catalog
 from mcp_roundtrip_tools.growth.add import main, plan_part
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
@@ -112,7 +113,7 @@ def test_a_file_that_differs_is_kept_unless_the_user_insists(project, capsys):
     replace(project / WORKFLOW, "name: Deploy", "name: Mine")
     (project / "platform/pipeline/template.yaml").unlink()
     before = files(project)
-    assert main(["pipeline", "--project", str(project)]) == 2
+    assert command(["add", "pipeline", "--project", str(project)]) == 2
     error = capsys.readouterr().err
     assert f"{WORKFLOW} exists already and differs: " in error
     assert "make add PART=pipeline FORCE=1" in error
@@ -141,7 +142,7 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
 ):
     replace(project / path, before, after)
     found = files(project)
-    assert main(["pipeline", "--project", str(project)]) == 2
+    assert command(["add", "pipeline", "--project", str(project)]) == 2
     [error] = capsys.readouterr().err.splitlines()
     assert sentence in error
     assert files(project) == found
@@ -149,7 +150,7 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
-    assert main([part, "--project", str(tmp_path)]) == 2
+    assert command(["add", part, "--project", str(tmp_path)]) == 2
     assert "template.yaml: change to the folder of an application" in capsys.readouterr().err
     assert contents(tmp_path) == {}
 
@@ -157,13 +158,13 @@ def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
 def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(project, capsys):
     write(plan_function(project, "translate"))
     replace(project / "functions/translate/app.py", "translate", "order_status")
-    assert main(["edge", "--project", str(project)]) == 2
+    assert command(["add", "edge", "--project", str(project)]) == 2
     assert "'order_status' is registered by 'server'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("part", ["", "edges", "../edge"])
 def test_an_unknown_part_is_refused(part, project, capsys):
     before = files(project)
-    assert main([part, "--project", str(project)]) == 2
+    assert command(["add", part, "--project", str(project)]) == 2
     assert "a part is pipeline or edge" in capsys.readouterr().err
     assert files(project) == before

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.events.__main__ import main as events
+from mcp_roundtrip_tools.events import main as events
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
-from mcp_roundtrip_tools.lint.__main__ import main as lint
-from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.lint.command import main as lint
+from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade
 from support.clients import Person, answered_on_page, fast_mcp, official
 from support.served_application import serve

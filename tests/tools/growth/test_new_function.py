@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.growth.change import (
     MAX_NAME,
     GrowthError,
@@ -17,7 +18,6 @@ from mcp_roundtrip_tools.growth.change import (
     render_test,
     write,
 )
-from mcp_roundtrip_tools.growth.commands import new_function as main
 from mcp_roundtrip_tools.growth.commands import plan_function
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 
@@ -33,7 +33,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 def written(tmp_path_factory):
     """Return a copy of the project with the functions TOOL and TASK_TOOL, the latter written by `make`."""
     project = copy_project(tmp_path_factory.mktemp("written"))
-    assert main(["--project", str(project), TOOL]) == 0
+    assert main(["new-function", "--project", str(project), TOOL]) == 0
     done = make(project, f"NAME={TASK_TOOL}", "TASKS=1")
     assert done.returncode == 0, done.stderr
     return project
@@ -133,7 +133,7 @@ def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
     ],
 )
 def test_an_invalid_name_is_refused(project, name, reason, capsys):
-    assert main(["--project", str(project), "--", name]) == 2
+    assert main(["new-function", "--project", str(project), "--", name]) == 2
     assert re.search(f"error: .*{reason}", capsys.readouterr().err, re.DOTALL)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_testing.environments import load_server
-from mcp_roundtrip_tools.catalog.__main__ import main as catalog
+from mcp_roundtrip_tools.catalog.command import main as catalog
 from mcp_roundtrip_tools.growth.change import GrowthError, write
 from mcp_roundtrip_tools.growth.commands import new_tool as main
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
@@ -129,7 +129,7 @@ def test_what_the_author_wrote_stays(project):
     ],
 )
 def test_an_application_that_cannot_get_a_tool_is_not_changed(project, change, reason, capsys):
-    assert_refused(project, change, main, "find_parts", "--tasks")
+    assert_refused(project, change, "new-tool", "find_parts", "--tasks")
     assert re.search(reason, capsys.readouterr().err)
 
 

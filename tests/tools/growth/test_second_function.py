@@ -7,7 +7,6 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.growth.change import GrowthError, write
-from mcp_roundtrip_tools.growth.commands import new_function as main
 from mcp_roundtrip_tools.growth.commands import plan_function
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import contents
@@ -92,7 +91,7 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, 
     ],
 )
 def test_an_application_that_cannot_get_a_function_is_not_changed(project, change, reason, capsys):
-    assert_refused(project, change, main, "translate", "--tasks")
+    assert_refused(project, change, "new-function", "translate", "--tasks")
     assert re.search(reason, capsys.readouterr().err)
 
 

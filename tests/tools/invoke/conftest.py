@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.invoke.__main__ import main
+from mcp_roundtrip_tools.invoke.command import main
 from support.forked_programs import python_of_functions
 
 

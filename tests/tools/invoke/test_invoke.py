@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from mcp_roundtrip_tools.invoke.__main__ import main
+from mcp_roundtrip_tools.invoke.command import main
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.served_application import serve

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mcp_roundtrip_tools.invoke.__main__ import main
+from mcp_roundtrip_tools.invoke.command import main
 from support.project import ROOT
 from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
 from support.served_application import serve

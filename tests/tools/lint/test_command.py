@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.lint.__main__ import main
 from mcp_roundtrip_tools.lint.checking import check_text
+from mcp_roundtrip_tools.lint.command import main
 from support.documents import code_blocks
 from support.project import ROOT
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.events.__main__ import main as events
-from mcp_roundtrip_tools.new import __main__ as new
+from mcp_roundtrip_tools.__main__ import main as command
+from mcp_roundtrip_tools.events import main as events
+from mcp_roundtrip_tools.new import command as new
 from mcp_roundtrip_tools.new import package_source
-from mcp_roundtrip_tools.new.__main__ import MAX_NAME, main, render
+from mcp_roundtrip_tools.new.command import MAX_NAME, main, render
 from mcp_roundtrip_tools.new.package_source import APPLICATION, package_files
 from mcp_roundtrip_tools.template.model import RUNTIMES
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
@@ -79,7 +80,7 @@ def requirements(application: Path) -> list[str]:
 
 
 def test_a_runtime_that_functions_are_not_deployed_on_is_refused(tmp_path, capsys):
-    assert main([str(tmp_path / "orders"), "--runtime", "python3.11"]) == 2
+    assert command(["new", str(tmp_path / "orders"), "--runtime", "python3.11"]) == 2
     assert "deployed on python3.12, python3.13 and python3.14, not on python3.11" in capsys.readouterr().err
     assert not (tmp_path / "orders").exists()
 
@@ -105,7 +106,7 @@ def test_a_wheel_that_was_installed_from_a_file_is_copied(tmp_path, origin, whee
 
 def test_a_wheel_that_was_moved_can_be_named(tmp_path, origin, wheel, capsys):
     origin({"url": (tmp_path / WHEEL).as_uri(), "archive_info": {}})
-    assert main([str(tmp_path / "orders")]) == 2
+    assert command(["new", str(tmp_path / "orders")]) == 2
     assert "name the wheel of mcp-roundtrip" in capsys.readouterr().err
     assert not (tmp_path / "orders").exists()
     assert main([str(tmp_path / "orders"), "--wheel", str(wheel)]) == 0
@@ -113,7 +114,7 @@ def test_a_wheel_that_was_moved_can_be_named(tmp_path, origin, wheel, capsys):
 
 def test_a_wheel_of_another_version_is_refused(tmp_path, origin):
     (other := tmp_path / "mcp_roundtrip-99.0-py3-none-any.whl").touch()
-    assert main([str(tmp_path / "orders"), "--wheel", str(other)]) == 2
+    assert command(["new", str(tmp_path / "orders"), "--wheel", str(other)]) == 2
     assert not (tmp_path / "orders").exists()
 
 
@@ -144,7 +145,7 @@ def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch,
 def test_a_wheel_that_cannot_be_built_is_refused(tmp_path, origin, capsys):
     (tmp_path / "empty").mkdir()
     origin({"url": (tmp_path / "empty").as_uri(), "dir_info": {}})
-    assert main([str(tmp_path / "orders")]) == 2
+    assert command(["new", str(tmp_path / "orders")]) == 2
     assert "no wheel can be built from" in capsys.readouterr().err
 
 
@@ -152,13 +153,13 @@ def test_a_wheel_that_cannot_be_built_is_refused(tmp_path, origin, capsys):
     "name", ["Orders", "my orders", "-orders", "a--b", "1st", "o" * (MAX_NAME + 1), "or_ders", ""]
 )
 def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path, name):
-    assert main(["--", str(tmp_path / name)]) == 2
+    assert command(["new", "--", str(tmp_path / name)]) == 2
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_an_existing_folder_is_refused(tmp_path, capsys):
     (tmp_path / "orders").mkdir()
-    assert main([str(tmp_path / "orders")]) == 2
+    assert command(["new", str(tmp_path / "orders")]) == 2
     assert "exists already" in capsys.readouterr().err
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, upgrade
@@ -72,7 +73,7 @@ def test_an_edited_file_is_kept_unless_the_user_insists(project, capsys):
     edited = project / "platform/endpoint.yaml"
     edited.write_text(edited.read_text() + "# mine\n")
     before = contents(project)
-    assert main(["--project", str(project)]) == 2
+    assert command(["upgrade", "--project", str(project)]) == 2
     assert "platform/endpoint.yaml was edited" in capsys.readouterr().err
     assert contents(project) == before
     assert main(["--project", str(project), "--force"]) == 0
@@ -89,7 +90,7 @@ def test_without_checksums_a_file_that_differs_counts_as_edited(project):
 def test_a_newer_platform_is_not_replaced(project, capsys):
     install(project, of_version(NEWER, package_files()))
     before = contents(project)
-    assert main(["--project", str(project), "--force"]) == 2
+    assert command(["upgrade", "--project", str(project), "--force"]) == 2
     assert f"install mcp-roundtrip=={NEWER}" in capsys.readouterr().err
     assert contents(project) == before
 
@@ -100,4 +101,4 @@ def test_an_application_without_a_platform_or_its_version_cannot_be_upgraded(pro
     with pytest.raises(UpgradeError, match="no version"):
         list(upgrade(project, package_files()))
     path.unlink()
-    assert main(["--project", str(project)]) == 2
+    assert command(["upgrade", "--project", str(project)]) == 2

@@ -59,7 +59,7 @@ class Terminal:
 @contextmanager
 def at_a_terminal(template, *arguments):
     ours, theirs = pty.openpty()
-    program = [sys.executable, "-m", "mcp_roundtrip_tools.run"]
+    program = [sys.executable, "-m", "mcp_roundtrip_tools", "run"]
     command = [*program, "--template", str(template), "--port=0", *arguments]
     variables = {**os.environ, "TERM": "dumb", "PYTHON_COLORS": "0"}
     process = subprocess.Popen(

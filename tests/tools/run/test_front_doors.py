@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.__main__ import main
+from mcp_roundtrip_tools.catalog.command import main
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 from support.served_application import serve
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mcp_roundtrip_tools.run import __main__
+from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from support import skips
@@ -39,7 +39,7 @@ SOURCE = (
 
 def command(folder, *arguments):
     template = os.fspath(folder / "template.yaml")
-    return [sys.executable, "-m", "mcp_roundtrip_tools.run", "--template", template, *arguments]
+    return [sys.executable, "-m", "mcp_roundtrip_tools", "run", "--template", template, *arguments]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -163,7 +163,7 @@ def test_an_invalid_parameter_ends_with_exit_status_2(tmp_path, arguments, capsy
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     _, _, _, *options = command(tmp_path, *arguments)
     try:
-        status: Any = __main__.main(options)
+        status: Any = main(options)
     except SystemExit as end:  # of argparse
         status = end.code
     assert status == 2

@@ -1,6 +1,6 @@
 """What `mcp-roundtrip sam-local` prints when everything is prepared."""
 
-from mcp_roundtrip_tools.sam_local.__main__ import next_command
+from mcp_roundtrip_tools.sam_local.command import next_command
 
 FUNCTIONS = {"orders": "OrdersFunction", "weather": "WeatherFunction"}
 OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1"]

@@ -284,7 +284,7 @@ def test_a_template_without_a_function_that_can_run_is_refused_with_all_reasons(
     path = write_application(tmp_path, text, {})
     with pytest.raises(TemplateError, match=r"(?s)Good\.Runtime.*Bad\.PackageType"), serve(path):
         pass
-    command = [sys.executable, "-m", "mcp_roundtrip_tools.run", f"--template={path}", "--port=0"]
+    command = [sys.executable, "-m", "mcp_roundtrip_tools", "run", f"--template={path}", "--port=0"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_tool
-from mcp_roundtrip_tools.new.__main__ import render
+from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
     REGION,

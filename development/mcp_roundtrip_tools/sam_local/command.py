@@ -23,7 +23,7 @@ from mcp_roundtrip_tools.call.questions import GivenAnswers
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deploy.environments import INSTALLED
-from mcp_roundtrip_tools.events.__main__ import write
+from mcp_roundtrip_tools.events import write
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
@@ -31,7 +31,6 @@ from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.template_options import add_template_options, read_variables
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
-from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 AWS: Final = "AWS_ENDPOINT_URL"
@@ -122,7 +121,7 @@ ENV_VARS: Final = f"{LIVE}/env.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Run the command until Ctrl+C. Raises TemplateError."""
     parser = argparse.ArgumentParser(
         prog="mcp-roundtrip sam-local",
         description=__doc__,
@@ -130,12 +129,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add_template_options(parser)
     given = parser.parse_args(arguments)
-    try:
-        with exit_on_signals(0):
-            _serve(given)
-    except TemplateError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with exit_on_signals(0):
+        _serve(given)
     return 0
 
 

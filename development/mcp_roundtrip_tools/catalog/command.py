@@ -22,11 +22,11 @@ from mcp_roundtrip_tools.catalog.catalog import (
     load_servers,
     render_servers,
 )
-from mcp_roundtrip_tools.catalog.skill_folders import SkillError, manifest_files
+from mcp_roundtrip_tools.catalog.skill_folders import manifest_files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status."""
+    """Run the command; return its exit status. Raises CatalogError and SkillError."""
     parser = argparse.ArgumentParser(prog="mcp-roundtrip catalog", description=__doc__)
     parser.add_argument(
         "--functions",
@@ -48,22 +48,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     functions = given.functions or (FUNCTIONS if FUNCTIONS.is_dir() else Path())
     output = given.output or functions / FRONT_DOOR / CATALOG
-    try:
-        sys.path.extend(given.path)
-        found = load_servers(dict(given.owner)) if given.owner else load_function_servers(functions)
-        files = {output: render_servers(found)} if given.output else catalog_files(functions, found)
-        manifests = manifest_files(found.values())
-    except (CatalogError, SkillError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    sys.path.extend(given.path)
+    found = load_servers(dict(given.owner)) if given.owner else load_function_servers(functions)
+    files = {output: render_servers(found)} if given.output else catalog_files(functions, found)
+    manifests = manifest_files(found.values())
     has_catalog = output.parent.is_dir()
     if not has_catalog and not manifests:
-        print(
-            f"error: there is nothing to write: {output.parent}, the folder of a front door, does not exist, "
-            "and no function serves skills",
-            file=sys.stderr,
+        raise CatalogError(
+            f"there is nothing to write: {output.parent}, the folder of a front door, does not exist, "
+            "and no function serves skills"
         )
-        return 2
     stale = changed({**files, **manifests} if has_catalog else manifests)
     for path, text in stale.items():
         if given.check:
@@ -76,7 +70,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _owner(text: str) -> tuple[str, Path]:
     name, _, module = text.partition("=")
     return name, Path(module)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

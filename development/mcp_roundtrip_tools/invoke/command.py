@@ -251,7 +251,3 @@ def _parser() -> argparse.ArgumentParser:
     add("--port", type=read_port, default=DEFAULT_PORT, help="the port of make run (default: %(default)s)")
     add_template_options(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -64,7 +64,3 @@ def _summary(findings: Sequence[Finding], modules: int) -> str:
     count = len(findings)
     found = f"{count} finding{'' if count == 1 else 's'}" if findings else "no findings"
     return f"{found} in {modules} module{'' if modules == 1 else 's'}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

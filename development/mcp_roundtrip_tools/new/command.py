@@ -35,14 +35,10 @@ _PIN = re.compile(rf"^{NAME}==\S+$", re.MULTILINE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Run the command. Raises NewApplicationError and OSError."""
     given = _parser().parse_args(arguments)
     folder = Path(given.name)
-    try:
-        write_application(folder, given.runtime, given.architecture, given.wheel)
-    except (NewApplicationError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    write_application(folder, given.runtime, given.architecture, given.wheel)
     print(f"""\
 {folder}/functions/server/app.py has the tool order_status.
 template.yaml is for {given.runtime} on {given.architecture}.
@@ -133,7 +129,3 @@ def _parser() -> argparse.ArgumentParser:
         "--wheel", type=Path, help=f"the wheel of {NAME} (default: the one it was installed from)"
     )
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip_tools.client.sample_values import sample_value
-from mcp_roundtrip_tools.events.of_application import ASKABLE, function_events, stale_events
+from mcp_roundtrip_tools.events import ASKABLE, function_events, stale_events
 
 server = Server("orders")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -104,7 +103,3 @@ def _parser() -> argparse.ArgumentParser:
     add("--task", metavar="ID", help="follow this task instead of calling a tool")
     add("--json", action="store_true", help="print the result, or the list of the tools, as JSON")
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,21 +1,30 @@
-"""The sample events of a function: MCP messages, and a call of each tool with values from its schema."""
+"""Write sample events to `events/`: a folder for each function.
+
+They are MCP messages, and a call of each tool with values from its schema.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declare
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
+from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
+from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.client.sample_values import sample_value
+from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 Event = dict[str, Any]
 
@@ -113,3 +122,34 @@ def _written_arguments(path: Path, schema: Mapping[str, Any]) -> Any:
         return None
     fit = set(schema.get("required", ())) <= arguments.keys() <= schema.get("properties", {}).keys()
     return arguments if fit else None
+
+
+EVENTS: Final = Path("events")
+
+
+def write(folder: Path, events: Mapping[str, Any]) -> None:
+    """Write JSON files to `folder` by their paths."""
+    for name, content in events.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command. Raises TemplateError outside an application, and DefinitionError."""
+    parser = argparse.ArgumentParser(prog="mcp-roundtrip events", description=__doc__)
+    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
+    parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
+    given = parser.parse_args(arguments)
+    for folder, server in _servers(given.functions.parent).items():
+        write(given.output, function_events(folder, server, given.output))
+        for file in stale_events(folder, server, given.output):
+            print(f"{file} calls a tool that does not exist: delete the file", file=sys.stderr)
+    print(f"{given.output}/ has the events.")
+    return 0
+
+
+def _servers(project: Path) -> dict[str, Server]:
+    """Return the servers of the functions with tools, by the folder of their events."""
+    functions = tool_functions(project, load(project / TEMPLATE))
+    return {folder: load_server(function.module) for folder, function in functions.items()}

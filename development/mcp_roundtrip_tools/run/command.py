@@ -11,9 +11,8 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
-from typing import NoReturn, TextIO
+from typing import Final, NoReturn, TextIO
 
-from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.issuer import read_users
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
@@ -28,24 +27,25 @@ from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 
-def main(arguments: Sequence[str] | None = None, *, prog: str = "mcp-roundtrip run") -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
-    options = _parser(prog).parse_args(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command until a signal ends it. Raises TemplateError, SettingsError and OSError."""
+    options = _parser().parse_args(arguments)
     try:
         with exit_on_signals(0):
             _serve(options)
-    except (TemplateError, SettingsError) as error:
-        _print_error(str(error))
     except OSError as error:
+        problem = _PORT_PROBLEMS.get(error.errno or 0)
+        if problem is None or error.filename is not None:
+            raise
         select = "select another port with --port=… or make run PORT=…"
-        match error.errno:
-            case errno.EADDRINUSE:
-                _print_error(f"port {options.port} is in use: stop the process that uses it, or {select}")
-            case errno.EACCES if error.filename is None:
-                _print_error(f"port {options.port} is reserved for the administrator: {select}")
-            case _:
-                raise
+        raise TemplateError(f"port {options.port} {problem} {select}") from None
     return 2
+
+
+_PORT_PROBLEMS: Final = {
+    errno.EADDRINUSE: "is in use: stop the process that uses it, or",
+    errno.EACCES: "is reserved for the administrator:",
+}
 
 
 def _serve(options: argparse.Namespace) -> None:
@@ -88,8 +88,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message} (--help lists the options)\n")
 
 
-def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = _Parser(prog=prog, description=__doc__)
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="mcp-roundtrip run", description=__doc__)
     add_template_options(parser)
     parser.add_argument(
         "--port", type=read_port, default=DEFAULT_PORT, help="the port on 127.0.0.1 (0: a free port)"
@@ -138,11 +138,3 @@ def _wait_for_parent() -> None:
 def _print(output: TextIO, text: str) -> None:
     output.write(f"{text}\n")  # one call, because several threads print
     output.flush()
-
-
-def _print_error(text: str) -> None:
-    print(f"error: {text}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

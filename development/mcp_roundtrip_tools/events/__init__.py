@@ -1,1 +1,0 @@
-"""Writes sample events to `events/`, one folder for each function."""
