@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, TASKS, declares
+from mcp_roundtrip.protocol.capabilities import declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, UI_EXTENSION
 
 PROFILES: Final = Path(__file__).with_name("profiles")
@@ -30,7 +29,7 @@ class Fact:
     date: date
 
 
-@dataclass(frozen=True)  # without slots: what the client declares is computed at most once
+@dataclass(frozen=True, slots=True)
 class ClientProfile:
     """A client as it was observed.
 
@@ -83,28 +82,7 @@ class ClientProfile:
         """Whether the client opens with `initialize` and is of an earlier version."""
         return self.protocol_version in LEGACY_VERSIONS
 
-    @cached_property
-    def answers_forms(self) -> bool:
-        """Whether its user can answer a form that the client was asked to show."""
-        return self.answers_questions and declares(self.capabilities, ELICITATION_FORM)
-
-    @cached_property
-    def answers_urls(self) -> bool:
-        """Whether its user can visit a page that the client was asked to open."""
-        return self.answers_questions and declares(self.capabilities, ELICITATION_URL)
-
-    @cached_property
+    @property
     def shows_apps(self) -> bool:
         """Whether it declares MCP Apps and shows them."""
         return self.mounts_apps and declares(self.capabilities, ("extensions", UI_EXTENSION))
-
-    @cached_property
-    def follows_tasks(self) -> bool:
-        """Whether it follows tasks."""
-        return not self.is_legacy and declares(self.capabilities, TASKS)
-
-
-OBSERVED: Final = tuple(
-    field.name for field in fields(ClientProfile) if field.name not in ("name", "title", "package", "facts")
-)
-"""The members of a profile that a fact has to give a source for."""

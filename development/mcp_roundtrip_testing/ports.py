@@ -19,7 +19,7 @@ from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.delegated_keys import TrustedKeys
-from mcp_roundtrip.state.jwe import EpochKeys, MacKey, short_key_id
+from mcp_roundtrip.state.jwe import EpochKeys, short_key_id
 from mcp_roundtrip.state.jws import Backoff, LocalKey
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 
@@ -146,18 +146,12 @@ class RecordingCodec:
 _MAC_KEY = LocalMacKey("test", bytes(32))
 
 
-def make_codec(
-    key: LocalKey,
-    clock: Callable[[], float],
-    limits: Limits | None = None,
-    mac_key: MacKey = _MAC_KEY,
-    issuer: str = ISSUER,
-) -> RequestStateCodec:
+def make_codec(key: LocalKey, clock: Callable[[], float], limits: Limits | None = None) -> RequestStateCodec:
     """Return the codec of deployments, including encryption, with both keys in memory."""
     limits = limits or Limits()
     renewals = Backoff(clock)
     epochs = EpochKeys(
-        [mac_key], STATE_TYP, limits, issuer=issuer, clock=clock, random=lambda: 0.5, renewals=renewals
+        [_MAC_KEY], STATE_TYP, limits, issuer=ISSUER, clock=clock, random=lambda: 0.5, renewals=renewals
     )
     return RequestStateCodec(lambda: key, TrustedKeys(key), epochs, limits, clock, secrets.token_bytes)
 

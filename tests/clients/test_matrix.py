@@ -5,6 +5,7 @@ import tomllib
 
 import pytest
 
+from mcp_roundtrip.protocol.capabilities import TASKS, declares
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from support.client_pins import pinned_versions
 from support.documents import CONNECTING, read_document
@@ -132,8 +133,9 @@ def test_a_profile_agrees_with_the_matrix(profile):
     assert profile.opens_with == client.opens_with
     assert profile.follows_state_only_rounds is client.state_only_rounds
     assert profile.max_rounds == (client.max_rounds or None), "it follows no rounds"
-    assert client.tasks or not profile.follows_tasks
-    assert [mode for mode in MODES if getattr(profile, f"answers_{mode}s")] == list(client.asks)
+    assert client.tasks or not declares(profile.capabilities, TASKS)
+    declared = [mode for mode in MODES if declares(profile.capabilities, ("elicitation", mode))]
+    assert (declared if profile.answers_questions else []) == list(client.asks)
 
 
 def test_the_profile_of_the_inspector_is_of_its_pinned_version():

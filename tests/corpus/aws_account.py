@@ -70,7 +70,7 @@ class Account:
     table: Table = field(default_factory=lambda: Table(TABLE))
     is_cut_off: bool = False
     """Whether the process that calls was killed."""
-    kms: FakeKms = field(default_factory=lambda: FakeKms(region=REGION, account=ACCOUNT))
+    kms: FakeKms = field(default_factory=lambda: FakeKms(region=REGION))
 
     def __post_init__(self) -> None:
         self.kms.import_key(private_key(1), key_id=SIGNING_KEY)

@@ -1,14 +1,18 @@
 """The profiles of released clients."""
 
+from dataclasses import fields
 from datetime import date
 
 import pytest
 
 from mcp_roundtrip.protocol.capabilities import breaks_on_state_only_rounds
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
-from mcp_roundtrip_testing.client_profile import OBSERVED, ClientProfile
+from mcp_roundtrip_testing.client_profile import ClientProfile
 
 NAMES = ClientProfile.names()
+
+OBSERVED = {field.name for field in fields(ClientProfile)} - {"name", "title", "package", "facts"}
+"""The members of a profile that a fact has to give a source for."""
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_ones():

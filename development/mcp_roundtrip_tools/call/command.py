@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.call.server import McpServer
 from mcp_roundtrip_tools.call.terminal import Terminal, describe_result, describe_tools
 from mcp_roundtrip_tools.client.http import is_trustworthy
 from mcp_roundtrip_tools.client.terminal_text import printable, printable_json
-from mcp_roundtrip_tools.template.nearest import hint
+from mcp_roundtrip_tools.template.model import hint
 
 URL: Final = "http://127.0.0.1:3000/mcp"
 

@@ -17,7 +17,7 @@ from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, resolve
 from mcp_roundtrip_testing.played_call import choices_of
 from mcp_roundtrip_tools.call.errors import usage_error
-from mcp_roundtrip_tools.template.nearest import hint
+from mcp_roundtrip_tools.template.model import hint
 
 YES: Final = ("y", "yes", "true", "1", "on")
 NO: Final = ("n", "no", "false", "0", "off")

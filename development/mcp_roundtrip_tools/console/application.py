@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
-from uuid import uuid4
 
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp, invoke
@@ -196,4 +195,4 @@ def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         function = find_function(app.current(), named)
     except TemplateError as error:
         raise ConsoleError(404, str(error)) from None
-    return asdict(invoke(app, function.name, request.text("event"), str(uuid4())))
+    return asdict(invoke(app, function.name, request.text("event")))

@@ -12,7 +12,6 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status, usage_error
 from mcp_roundtrip_tools.call.questions import Questions, add_answer_options, given_answers
@@ -72,11 +71,9 @@ def invoke_once(
             development_keys=True,
         ) as app,
     ):
-        name, request_id = find_function(app.current(), function).name, str(uuid4())
+        name = find_function(app.current(), function).name
         show(f"Invoking {name} with development keys and empty tables")
-        show(_first_line(request_id))
-        invoked = invoke(app, name, event, request_id)
-        _show_end(invoked, show)
+        invoked = invoke(app, name, event)
         if task_id := task_of(json.loads(invoked.payload)):
             show(f"The task {task_id} ends with this command. To follow a task, start make run before.")
     return invoked
@@ -109,23 +106,9 @@ def invoke_in_run(port: int, template: Path, function: str | None, event: str, s
         raise TemplateError(f"make run at port {port}: {message}")
     invoked = Invoked(**answer.json())
     show(f"Invoking {invoked.function} in make run at port {port}")
-    for line in (_first_line(invoked.request_id), *invoked.log_lines):
+    for line in invoked.log_lines:
         show(line)
-    _show_end(invoked, show)
     return invoked
-
-
-def _first_line(request_id: str) -> str:
-    """Return the line with which Lambda's log of an invocation begins."""
-    return f"START RequestId: {request_id} Version: $LATEST"
-
-
-def _show_end(invoked: Invoked, show: Show) -> None:
-    """Show the lines with which Lambda's log of an invocation ends."""
-    init_ms, duration_ms = invoked.init_ms or 0.0, invoked.duration_ms or 0.0
-    init = f"Init Duration: {init_ms:.2f} ms\t" if init_ms else ""
-    show(f"END RequestId: {invoked.request_id}")
-    show(f"REPORT RequestId: {invoked.request_id}\t{init}Duration: {max(duration_ms - init_ms, 0):.2f} ms")
 
 
 def _console(port: int) -> str | None:

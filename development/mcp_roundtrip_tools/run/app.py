@@ -34,9 +34,8 @@ from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, walk
 from mcp_roundtrip_tools.run.options import Addresses, Options
 from mcp_roundtrip_tools.run.project import EditedSources, Project
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
-from mcp_roundtrip_tools.run.services.kms import FakeKms
+from mcp_roundtrip_tools.run.services.kms import DEVELOPMENT_KEYS, FakeKms, KeySet
 from mcp_roundtrip_tools.run.services.ministack import Emulator
-from mcp_roundtrip_tools.run.services.template_keys import DEVELOPMENT_KEYS, KeySet
 from mcp_roundtrip_tools.template.functions import has_settings
 from mcp_roundtrip_tools.template.local_names import key_name
 from mcp_roundtrip_tools.template.model import (
@@ -289,30 +288,23 @@ class LocalApp:
 class Invoked:
     """`payload` is JSON: the response, or the error if the function failed.
 
-    `init_ms` is None if the process had run before; `duration_ms`, with the initialization, if none ran.
     `log_lines` are also those of functions for which it waited.
     """
 
     function: str
-    request_id: str
     payload: str
     failed: bool
-    init_ms: float | None
-    duration_ms: float | None
     log_lines: list[str]
 
 
-def invoke(app: LocalApp, function: str, event: str, request_id: str) -> Invoked:
+def invoke(app: LocalApp, function: str, event: str) -> Invoked:
     """Run a function once."""
-    result = app.run(InvokeRequest(function, event.encode(), request_id=request_id))
-    recorded = app.recorder.invocation(request_id)
+    invocation = InvokeRequest(function, event.encode())
+    result, recorded = app.run(invocation), app.recorder.invocation(invocation.request_id)
     lines = [] if recorded is None else [line for each in walk(recorded) for line in each.log_lines]
     return Invoked(
         function,
-        request_id,
         result.payload.decode(),
         result.failed,
-        None if recorded is None else recorded.init_ms,
-        None if recorded is None else recorded.duration_ms,
         [line.text for line in sorted(lines, key=lambda line: line.at_ms)],
     )

@@ -33,7 +33,7 @@ class Options:
     debug: bool = False
     """Whether `breakpoint()` in a function stops at the terminal: one event at a time, without timeouts."""
     development_keys: bool = False
-    """Whether the KMS keys are the same in each run (`services.template_keys`)."""
+    """Whether the KMS keys are the same in each run (`services.kms`)."""
 
 
 @dataclass(frozen=True, slots=True)

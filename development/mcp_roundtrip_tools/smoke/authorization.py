@@ -22,8 +22,7 @@ from mcp_roundtrip_tools.client.http import (
     member,
     parse_object,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint
-from mcp_roundtrip_tools.smoke.findings import Findings
+from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
 
 
 def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:

@@ -1,4 +1,4 @@
-"""The endpoint that is checked, and its credentials: a token, or a signature."""
+"""The endpoint that is checked, its credentials (a token, or a signature), and what the checks find."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import os
 import re
 import ssl
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import quote, urlencode
 
 import httpx2
@@ -17,7 +17,58 @@ from mcp_roundtrip.protocol.constants import DISCOVER
 from mcp_roundtrip_testing.http_requests import ACCEPT, client_meta, mirrored_headers
 from mcp_roundtrip_tools.client.connection import Connection
 from mcp_roundtrip_tools.client.http import BearerToken, Unreachable, member, request
-from mcp_roundtrip_tools.smoke.findings import Findings
+
+Status = Literal["ok", "note", "wrong"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a check in one sentence. `note`: works, but some clients need more."""
+
+    check: str
+    status: Status
+    text: str
+
+    def __str__(self) -> str:
+        # Texts of servers must not begin lines: a line `::error::…` is a command to GitHub's runner.
+        text = "".join(each if each.isprintable() else " " for each in self.text)
+        return f"{self.status:<6}{self.check:<11}{text}"
+
+
+class Stopped(Exception):
+    """A check found what makes the remaining checks impossible; the finding is recorded."""
+
+
+@dataclass
+class Findings:
+    """Records findings and passes each one to `show`."""
+
+    show: Callable[[Finding], None] = lambda finding: None
+    found: list[Finding] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no finding is wrong."""
+        return all(each.status != "wrong" for each in self.found)
+
+    def ok(self, check: str, text: str) -> None:
+        self._add(Finding(check, "ok", text))
+
+    def note(self, check: str, text: str) -> None:
+        self._add(Finding(check, "note", text))
+
+    def wrong(self, check: str, text: str) -> None:
+        self._add(Finding(check, "wrong", text))
+
+    def stop(self, check: str, text: str) -> Stopped:
+        """Record a wrong finding, and return the exception to raise."""
+        self.wrong(check, text)
+        return Stopped(text)
+
+    def _add(self, finding: Finding) -> None:
+        self.found.append(finding)
+        self.show(finding)
+
 
 CLIENT: Final = "mcp-roundtrip-smoke"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,6 @@ from mcp_roundtrip_tools.template.model import (
     function_name,
     short_name,
 )
-from mcp_roundtrip_tools.template.nearest import meant_name
 from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource
 
 _SETTINGS: Final = (SHARED, *VARIABLES)
@@ -96,9 +96,9 @@ class FunctionReader:
     def _note_misspelled_settings(self, names: Iterable[str]) -> None:
         """Note names that are nearly a setting's. Other ones that begin with MCP_ may be the author's."""
         for name in names:
-            meant = meant_name(name, _SETTINGS, cutoff=0.75) if name.startswith(PREFIX) else None
-            if meant is not None:
-                self._note(f"{name} is no setting of the layer; did you mean {meant}?")
+            if name.startswith(PREFIX) and name not in _SETTINGS:
+                for meant in get_close_matches(name, _SETTINGS, 1, cutoff=0.75):
+                    self._note(f"{name} is no setting of the layer; did you mean {meant}?")
 
     def _note(self, note: str) -> None:
         if note not in self.left_out.notes:  # the functions share layers, and variables of Globals

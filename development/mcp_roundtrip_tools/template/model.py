@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -199,3 +200,14 @@ def describe_left_out(application: Application) -> list[str]:
         routes = ", ".join(route.key for route in application.routes if route.function == name)
         lines.append(f"{reason} ({routes})" if routes else reason)
     return [*lines, *application.notes]
+
+
+def hint(name: str, known: Mapping[str, str] | Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """Return what an error about an unknown name adds: the nearest name, otherwise those that exist.
+
+    `known` may be a mapping to what is suggested. `listed` are the names that exist, if not all of `known`.
+    """
+    meant = known if isinstance(known, Mapping) else {each: each for each in known}
+    nearest = get_close_matches(name, meant, 1)
+    exist = ", ".join(meant if listed is None else listed)
+    return f"did you mean {meant[nearest[0]]}?" if nearest else f"it has {exist or 'none'}"

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds, is_intrinsic, resolve
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.nearest import meant_name
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 
@@ -127,20 +126,6 @@ SETTINGS_VERSION: Final = "AWS::AppConfig::HostedConfigurationVersion"
 
 NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
 """The types of nested stacks, with the property that names the template."""
-
-_SAM_TYPES: Final = (
-    *(FUNCTION, LAYER, HTTP_API, APPLICATION, SIMPLE_TABLE),
-    *("AWS::Serverless::Api", "AWS::Serverless::CapacityProvider", "AWS::Serverless::Connector"),
-    *("AWS::Serverless::GraphQLApi", "AWS::Serverless::StateMachine"),
-)
-
-
-def misspelled_type(resource: TemplateResource) -> str | None:
-    """Return a sentence for a type that is nearly one of SAM's, which would be left out; otherwise None."""
-    meant = meant_name(resource.kind, _SAM_TYPES, cutoff=0.9)
-    if meant is None:
-        return None
-    return f"{resource.name}.Type: {resource.kind} does not exist; did you mean {meant}?"
 
 
 def read_resources(

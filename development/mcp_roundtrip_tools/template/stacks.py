@@ -17,8 +17,7 @@ from mcp_roundtrip_tools.template.local_names import (
     nested_stack_name,
     reference_to,
 )
-from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError
-from mcp_roundtrip_tools.template.nearest import hint
+from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError, hint
 from mcp_roundtrip_tools.template.parameters import (
     broken_rules,
     default_value,
@@ -32,7 +31,6 @@ from mcp_roundtrip_tools.template.resources import (
     LAMBDA_FUNCTION,
     NESTED,
     TemplateResource,
-    misspelled_type,
     read_resources,
 )
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
@@ -181,8 +179,8 @@ class Stack:
             return  # rules and nested stacks need valid values
         yield from (f"{text}." for text in broken_rules(self.tree.document, self.names))
         for resource in self.resources.values():
-            problems = misspelled_type(resource), unsupported_target(resource, self.resources)
-            yield from filter(None, problems)
+            if problem := unsupported_target(resource, self.resources):
+                yield problem
         for each in self.nested.values():
             yield from each.problems(checks_values=checks_values)
 

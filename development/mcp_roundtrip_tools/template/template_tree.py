@@ -9,8 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.nearest import hint
+from mcp_roundtrip_tools.template.model import TemplateError, hint
 from mcp_roundtrip_tools.template.resources import NESTED
 from mcp_roundtrip_tools.template.yaml_reader import load
 

@@ -1,4 +1,4 @@
-from mcp_roundtrip_tools.smoke.findings import Finding, Findings
+from mcp_roundtrip_tools.smoke.endpoint import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
 
 

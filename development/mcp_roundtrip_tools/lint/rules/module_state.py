@@ -12,17 +12,8 @@ from mcp_roundtrip_tools.lint.source import FunctionNode, Source, assignments, n
 
 _CHANGING: Final = frozenset(
     {
-        "append",
-        "appendleft",
-        "extend",
-        "insert",
-        "add",
-        "update",
-        "pop",
-        "popitem",
-        "remove",
-        "discard",
-        "clear",
+        *("append", "appendleft", "extend", "insert", "add", "update"),
+        *("pop", "popitem", "remove", "discard", "clear"),
     }
 )
 _CONTAINERS: Final = frozenset(

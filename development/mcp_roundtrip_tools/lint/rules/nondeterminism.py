@@ -9,7 +9,7 @@ from typing import Final
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
 from mcp_roundtrip_tools.lint.reachability import runs_again
-from mcp_roundtrip_tools.lint.rules.known_effects import GENERATORS, origin_of
+from mcp_roundtrip_tools.lint.rules.effects import GENERATORS, origin_of
 from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, own_nodes, returned
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'

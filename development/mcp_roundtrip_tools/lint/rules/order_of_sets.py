@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import QUESTIONS, ContextCall, ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
-from mcp_roundtrip_tools.lint.rules.known_effects import PATH, origin_of
+from mcp_roundtrip_tools.lint.rules.effects import PATH, origin_of
 from mcp_roundtrip_tools.lint.source import Comprehension, Source, own_nodes
 
 _SETS: Final = frozenset({"set", "frozenset"})

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
@@ -30,6 +30,7 @@ INTEGRATION_TIMEOUT_S = 30.0
 """The seconds that API Gateway waits for a function. The function continues after that."""
 
 
+@dataclass(frozen=True, slots=True)
 class Gateway:
     """Converts a request to an event, invokes the function of its route, and records the HTTP response.
 
@@ -39,58 +40,49 @@ class Gateway:
     that, but with AuthMode none every page in the developer's browser could call tools.
     """
 
-    def __init__(
-        self,
-        routes: Callable[[], Sequence[Route]],
-        invoke: Callable[[InvokeRequest], InvocationResult],
-        recorder: RunRecorder,
-        *,
-        cors: Callable[[], Cors | None] = lambda: None,
-        left_out: Callable[[], Mapping[str, str]] = dict,
-        timeout_s: float = INTEGRATION_TIMEOUT_S,
-        folder: Callable[[], Path] = Path,
-    ) -> None:
-        self._cors = cors
-        self._left_out = left_out
-        self._routes = routes
-        self._invoke = invoke
-        self._recorder = recorder
-        self._timeout_s = timeout_s
-        self._folder = folder
-        self._workers = ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
+    routes: Callable[[], Sequence[Route]]
+    invoke: Callable[[InvokeRequest], InvocationResult]
+    recorder: RunRecorder
+    cors: Callable[[], Cors | None] = lambda: None
+    left_out: Callable[[], Mapping[str, str]] = dict
+    timeout_s: float = INTEGRATION_TIMEOUT_S
+    folder: Callable[[], Path] = Path
+    _workers: ThreadPoolExecutor = field(
+        init=False, default_factory=lambda: ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
+    )
 
     def respond(self, request: Request) -> Response:
         """Answer one request and record it."""
         exchange = HttpExchange(
             str(uuid.uuid4()),
-            self._recorder.now_ms(),
+            self.recorder.now_ms(),
             request.method,
             request.target.partition("?")[0],  # a query may contain secrets
             request.headers,
             request.body,
             request.from_console,
         )
-        self._recorder.begin_exchange(exchange)
+        self.recorder.begin_exchange(exchange)
         response = self._with_cors(request, exchange)
         response = replace(response, headers=(*response.headers, ("apigw-requestid", exchange.id)))
-        self._recorder.end_exchange(exchange, response.status, response.headers, response.body)
+        self.recorder.end_exchange(exchange, response.status, response.headers, response.body)
         return response
 
     def _with_cors(self, request: Request, exchange: HttpExchange) -> Response:
-        cors = self._cors()
+        cors = self.cors()
         if cors is not None and (preflight := cors.preflight(request)):
             return preflight
         allows = cors.allows if cors else lambda origin: False
         response = refuse_cross_origin(request, allows) or self._respond_to(request, exchange.id)
-        response = explain_fault(request, response, exchange, self._folder())
+        response = explain_fault(request, response, exchange, self.folder())
         return cors.add_to(response, request) if cors else response
 
     def _respond_to(self, request: Request, request_id: str) -> Response:
-        found = match_route(self._routes(), request.method, decode_path(request.target))
+        found = match_route(self.routes(), request.method, decode_path(request.target))
         if found is None:
             return error_response(404, "Not Found")
         route, parameters = found
-        if reason := self._left_out().get(route.function):
+        if reason := self.left_out().get(route.function):
             return error_response(501, f"{route.key} is not served here: {reason}")
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -99,12 +91,12 @@ class Gateway:
         with caused_by("http", request_id):
             run = copy_context().run
         invocation = InvokeRequest(route.function, payload)
-        future: Future[InvocationResult] = self._workers.submit(run, self._invoke, invocation)
+        future: Future[InvocationResult] = self._workers.submit(run, self.invoke, invocation)
         try:
-            result = future.result(self._timeout_s)
+            result = future.result(self.timeout_s)
         except TimeoutError:
-            self._recorder.note(
-                f"[{route.function}] no response within the {self._timeout_s:g} s of an HTTP API"
+            self.recorder.note(
+                f"[{route.function}] no response within the {self.timeout_s:g} s of an HTTP API"
             )
             return error_response(503, "Service Unavailable")
         return self._from_result(route.function, result)
@@ -115,7 +107,7 @@ class Gateway:
         try:
             return to_response(result.payload)
         except MalformedResponse as error:
-            self._recorder.note(f"[{function}] malformed response: {error}")
+            self.recorder.note(f"[{function}] malformed response: {error}")
             return _FAILED
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ invocation fails if the function raises an exception or times out, or if its pro
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
@@ -21,6 +22,7 @@ RETRY_DELAYS_S: Final = (60.0, 120.0)
 RunFunction = Callable[[InvokeRequest], InvocationResult]
 
 
+@dataclass(frozen=True, slots=True)
 class AsyncInvocations:
     """Runs accepted invocations, and repeats those that fail.
 
@@ -28,25 +30,16 @@ class AsyncInvocations:
     ARN, and returns False if it does not exist. `retry_delay_scale` multiplies the delays of retries.
     """
 
-    def __init__(
-        self,
-        functions: Callable[[], Mapping[str, Function]],
-        run: RunFunction,
-        send: Callable[[str, str], bool],
-        timers: Timers,
-        log: Callable[[str], None],
-        retry_delay_scale: float = 1.0,
-    ) -> None:
-        self._functions = functions
-        self._run = run
-        self._send = send
-        self._timers = timers
-        self._log = log
-        self._retry_delay_scale = retry_delay_scale
+    functions: Callable[[], Mapping[str, Function]]
+    run: RunFunction
+    send: Callable[[str, str], bool]
+    timers: Timers
+    log: Callable[[str], None]
+    retry_delay_scale: float = 1.0
 
     def accept(self, invocation: InvokeRequest) -> None:
         """Queue an invocation."""
-        self.deliver(invocation, self._timers.now_s(), caller=current_cause().caller)
+        self.deliver(invocation, self.timers.now_s(), caller=current_cause().caller)
 
     def deliver(
         self, invocation: InvokeRequest, epoch_s: float, *, attempts: int = 0, caller: str | None = None
@@ -55,26 +48,26 @@ class AsyncInvocations:
 
         `attempts` have failed before. `caller` is the id of the invocation that requested it.
         """
-        self._timers.call_at(epoch_s, lambda: self._attempt(invocation, attempts, caller))
+        self.timers.call_at(epoch_s, lambda: self._attempt(invocation, attempts, caller))
 
     def _attempt(self, invocation: InvokeRequest, attempts: int, caller: str | None) -> None:
-        function = self._functions().get(invocation.function)
+        function = self.functions().get(invocation.function)
         if function is None:  # the template has changed
             return
         with caused_by("retry" if attempts else "async", caller):
-            result = self._run(invocation)
+            result = self.run(invocation)
         if not result.failed:
             return
         if attempts >= min(function.max_retries, len(RETRY_DELAYS_S)):
             self._discard(function, invocation, attempts + 1)
             return
-        delay_s = RETRY_DELAYS_S[attempts] * self._retry_delay_scale
-        self._log(f"[{function.name}] retry of {invocation.request_id} in {delay_s:g} s")
-        at_s = self._timers.now_s() + delay_s
+        delay_s = RETRY_DELAYS_S[attempts] * self.retry_delay_scale
+        self.log(f"[{function.name}] retry of {invocation.request_id} in {delay_s:g} s")
+        at_s = self.timers.now_s() + delay_s
         self.deliver(invocation, at_s, attempts=attempts + 1, caller=caller)
 
     def _discard(self, function: Function, invocation: InvokeRequest, attempts: int) -> None:
-        self._log(f"[{function.name}] {invocation.request_id} discarded after {attempts} attempts")
+        self.log(f"[{function.name}] {invocation.request_id} discarded after {attempts} attempts")
         queue, event = function.dead_letter, invocation.payload.decode()
-        if queue is not None and not self._send(queue, event):
-            self._log(f"[{function.name}] {queue} is not emulated: {event}")
+        if queue is not None and not self.send(queue, event):
+            self.log(f"[{function.name}] {queue} is not emulated: {event}")

@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import json
 import os
+import secrets
 import threading
 import uuid
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any, Final
 
 from cryptography.exceptions import InvalidSignature
@@ -22,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
 
 MAX_MESSAGE: Final = 4096
 """The largest message of Sign, Verify and GenerateMac, in bytes."""
@@ -84,9 +88,9 @@ class FakeKms:
     ServiceFault. `calls` counts the calls of each operation, including failed ones.
     """
 
-    def __init__(self, *, region: str = "us-east-1", account: str = "000000000000") -> None:
+    def __init__(self, *, region: str = REGION) -> None:
         self.calls: Counter[str] = Counter()
-        self._prefix = f"arn:aws:kms:{region}:{account}:"
+        self._prefix = f"arn:aws:kms:{region}:{ACCOUNT}:"
         self._keys: dict[str, Key] = {}
         self._aliases: dict[str, str] = {}
         self._failures: list[tuple[str | None, str]] = []
@@ -258,3 +262,37 @@ def _check_algorithm(given: str, known: str) -> None:
 def _check_size(message: bytes) -> None:
     if not 1 <= len(message) <= MAX_MESSAGE:
         raise ServiceFault("ValidationException", f"Message must have 1 to {MAX_MESSAGE} bytes")
+
+
+_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+"""The order of the base point (SEC 2, 2.4.2): a private key is between 1 and this number."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The keys of the template in a run. `name` is a part of their ids; they are derived of `secret`."""
+
+    name: str = field(default_factory=lambda: secrets.token_hex(4))
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def create(self, kms: FakeKms, keys: Iterable[TemplateKey]) -> None:
+        """Create the keys that do not exist yet: tokens survive changes of the template."""
+        for key in keys:
+            if key.id not in kms.key_ids():
+                kms.import_key(self._material(key), key_id=key.id)
+                for alias in key.aliases:
+                    kms.CreateAlias(AliasName=alias, TargetKeyId=key.id)
+
+    def _material(self, key: TemplateKey) -> Material:
+        digest = sha256(self.secret + key.name.encode()).digest()
+        if key.spec == HMAC[0]:
+            return digest
+        number = int.from_bytes(digest, "big") % (_P256_ORDER - 1) + 1
+        return ec.derive_private_key(number, ec.SECP256R1())
+
+
+DEVELOPMENT_KEYS: Final = KeySet("development", b"mcp-roundtrip development key ")
+"""The same on every computer, so that a state is valid in the next run of a command.
+
+Anyone can compute them: a server that others can reach needs keys of its own.
+"""

@@ -6,9 +6,9 @@ Source: AWS Lambda API reference, "Invoke".
 from __future__ import annotations
 
 import json
-import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
@@ -35,28 +35,19 @@ Invoke = Callable[[InvokeRequest], InvocationResult]
 InvokeLater = Callable[[InvokeRequest], None]
 
 
+@dataclass(frozen=True, slots=True)
 class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `invoke_later` accepts asynchronous invocations; by default they run once.
-    `left_out` has the reasons why other functions do not run here. `log` receives a line for these, and for a
-    service that is not emulated.
+    `invoke_later` accepts asynchronous invocations. `left_out` has the reasons why other functions do not run
+    here. `log` receives a line for these, and for a service that is not emulated.
     """
 
-    def __init__(
-        self,
-        functions: Callable[[], Mapping[str, Function]],
-        invoke: Invoke,
-        invoke_later: InvokeLater | None = None,
-        log: Callable[[str], None] = lambda line: None,
-        *,
-        left_out: Callable[[], Mapping[str, str]] = dict,
-    ) -> None:
-        self._functions = functions
-        self._invoke = invoke
-        self._invoke_later = invoke_later or self._invoke_once
-        self._log = log
-        self._left_out = left_out
+    functions: Callable[[], Mapping[str, Function]]
+    invoke: Invoke
+    invoke_later: InvokeLater = lambda invocation: None
+    log: Callable[[str], None] = lambda line: None
+    left_out: Callable[[], Mapping[str, str]] = dict
 
     def respond(self, request: Request) -> Response:
         try:
@@ -72,11 +63,8 @@ class LambdaApi:
         # A service that is not emulated: no request leaves this computer.
         service = signature(request)[1] or "aws"
         text = NOT_EMULATED.format(service=service)
-        self._log(f"[{service}] {text}")
+        self.log(f"[{service}] {text}")
         raise ServiceFault("NotImplemented", text, 501)
-
-    def _invoke_once(self, invocation: InvokeRequest) -> None:
-        threading.Thread(target=self._invoke, args=[invocation], daemon=True).start()
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
@@ -86,9 +74,9 @@ class LambdaApi:
         invocation = InvokeRequest(name, payload, qualifier, client_context)
         request_id = ("x-amzn-RequestId", invocation.request_id)
         if kind == "Event":
-            self._invoke_later(invocation)
+            self.invoke_later(invocation)
             return Response(202, (request_id,))
-        result = self._invoke(invocation)
+        result = self.invoke(invocation)
         failed = (("X-Amz-Function-Error", "Unhandled"),) if result.failed else ()
         headers = (("Content-Type", "application/json"), ("X-Amz-Executed-Version", LATEST), *failed)
         return Response(200, (*headers, request_id), result.payload)
@@ -97,10 +85,10 @@ class LambdaApi:
         # A name, a partial ARN (account:function:name) or a whole one, each with or without a qualifier.
         name, _, suffix = reference.rpartition("function:")[2].partition(":")
         qualifier = suffix or qualifier
-        if reason := self._left_out().get(name):
-            self._log(f"[{name}] does not run here: {reason}")
+        if reason := self.left_out().get(name):
+            self.log(f"[{name}] does not run here: {reason}")
             raise ServiceFault("NotImplemented", f"{name} does not run here: {reason}", 501)
-        function = self._functions().get(name)
+        function = self.functions().get(name)
         if function is None or qualifier not in (None, LATEST, function.alias):
             raise ServiceFault("ResourceNotFoundException", f"Function not found: {reference}", 404)
         return name, qualifier

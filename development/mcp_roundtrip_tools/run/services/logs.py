@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -21,6 +22,7 @@ TOO_OLD_MS: Final = 14 * 86_400_000
 """How far the time of an event may be from the time of the request."""
 
 
+@dataclass(frozen=True, slots=True)
 class FakeLogs:
     """Log groups, streams and events. Thread-safe.
 
@@ -28,16 +30,11 @@ class FakeLogs:
     `calls` has the operations of all requests.
     """
 
-    def __init__(
-        self,
-        has_group: Callable[[str], bool],
-        on_line: Callable[[str, str], None] = lambda group, message: None,
-    ) -> None:
-        self._has_group = has_group
-        self._on_line = on_line
-        self._lock = threading.Lock()
-        self._streams: dict[tuple[str, str], list[str]] = {}
-        self.calls: list[str] = []
+    has_group: Callable[[str], bool]
+    on_line: Callable[[str, str], None] = lambda group, message: None
+    _lock: threading.Lock = field(init=False, default_factory=threading.Lock)
+    _streams: dict[tuple[str, str], list[str]] = field(init=False, default_factory=dict)
+    calls: list[str] = field(init=False, default_factory=list)
 
     def lines(self, group: str) -> list[str]:
         """Return the messages of a group, stream by stream."""
@@ -53,7 +50,7 @@ class FakeLogs:
         self.calls.append(operation)
         given = json.loads(request.body)
         name = str(given.get("logGroupName")), str(given.get("logStreamName"))
-        if not self._has_group(name[0]):
+        if not self.has_group(name[0]):
             raise ServiceFault("ResourceNotFoundException", "The specified log group does not exist.")
         match operation:
             case "CreateLogStream":
@@ -83,5 +80,5 @@ class FakeLogs:
         for event in events:
             with self._lock:
                 self._streams[name].append(event["message"])
-            self._on_line(name[0], event["message"])
+            self.on_line(name[0], event["message"])
         return {"nextSequenceToken": str(len(self._streams[name]))}

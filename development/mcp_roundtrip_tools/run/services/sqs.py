@@ -68,55 +68,48 @@ class Message:
         }
 
 
+@dataclass(frozen=True, slots=True)
 class Queues:
     """Answers requests, and delivers each message to the function of its queue until the function succeeds.
 
     `queues` returns the queues of the template by name. `run` runs a function.
     """
 
-    def __init__(
-        self,
-        queues: Callable[[], Mapping[str, Queue]],
-        run: Callable[[InvokeRequest], InvocationResult],
-        log: Callable[[str], None],
-        timers: Timers,
-    ) -> None:
-        self._queues = queues
-        self._run = run
-        self._log = log
-        self._timers = timers
-        self._lock = threading.RLock()
-        self._stored: dict[str, dict[str, Message]] = {}
-        self._operations: Mapping[str, Callable[[Queue, Mapping[str, Any]], dict[str, Any]]] = {
-            "SendMessage": self._send_message,
-            "ReceiveMessage": self._receive_message,
-            "DeleteMessage": self._delete_message,
-            "ChangeMessageVisibility": self._change_message_visibility,
-        }
+    queues: Callable[[], Mapping[str, Queue]]
+    run: Callable[[InvokeRequest], InvocationResult]
+    log: Callable[[str], None]
+    timers: Timers
+    _lock: threading.RLock = field(init=False, default_factory=threading.RLock)
+    _stored: dict[str, dict[str, Message]] = field(init=False, default_factory=dict)
 
     def respond(self, request: Request) -> Response:
         return respond_json(lambda: self._answer(request), "1.0")
 
     def send(self, arn: str, body: str) -> bool:
         """Send a message to the queue with this ARN; return False if the template has none."""
-        queue = self._queues().get(arn.rpartition(":")[2])
+        queue = self.queues().get(arn.rpartition(":")[2])
         if queue is None or arn != queue_arn(queue.name):
             return False
         self._put(queue, body, 0)
         return True
 
     def _answer(self, request: Request) -> dict[str, Any]:
-        name = (request.header("x-amz-target") or "").rpartition(".")[2]
-        operation = self._operations.get(name)
-        if operation is None:
-            raise _fault(
-                "UnsupportedOperation", f"{name!r} is not emulated: {', '.join(self._operations)} are"
-            )
         given = json.loads(request.body)
-        queue = self._queues().get(str(given["QueueUrl"]).rpartition("/")[2])
+        queue = self.queues().get(str(given["QueueUrl"]).rpartition("/")[2])
         if queue is None:
             raise _fault("QueueDoesNotExist", "The specified queue does not exist.")
-        return operation(queue, given)
+        match (request.header("x-amz-target") or "").rpartition(".")[2]:
+            case "SendMessage":
+                return self._send_message(queue, given)
+            case "ReceiveMessage":
+                return self._receive_message(queue, given)
+            case "DeleteMessage":
+                self._delete(queue, given["ReceiptHandle"])
+                return {}
+            case "ChangeMessageVisibility":
+                return self._change_message_visibility(queue, given)
+            case name:
+                raise _fault("UnsupportedOperation", f"{name!r} is not emulated")
 
     def _send_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
         delay_s = given.get("DelaySeconds", 0)
@@ -128,7 +121,7 @@ class Queues:
     def _receive_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
         timeout_s = given.get("VisibilityTimeout", queue.visibility_timeout_s)
         with self._lock:
-            now_s = self._timers.now_s()
+            now_s = self.timers.now_s()
             visible = next((each for each in self._messages(queue).values() if each.visible_s <= now_s), None)
             message = None if visible is None else self._receive(queue, visible, timeout_s)
             if message is None:
@@ -137,16 +130,12 @@ class Queues:
             more = {"MD5OfBody": _digest(message.body), "Attributes": message.attributes}
             return {"Messages": [{**members, **more}]}
 
-    def _delete_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
-        self._delete(queue, given["ReceiptHandle"])
-        return {}
-
     def _change_message_visibility(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
         timeout_s = given["VisibilityTimeout"]
         if not 0 <= timeout_s <= MAX_VISIBILITY_S:
             raise _fault("InvalidParameterValue", f"VisibilityTimeout must be 0 to {MAX_VISIBILITY_S}")
         with self._lock:
-            message, now_s = self._find(queue, given["ReceiptHandle"]), self._timers.now_s()
+            message, now_s = self._find(queue, given["ReceiptHandle"]), self.timers.now_s()
             if message is None:
                 raise _fault("ReceiptHandleIsInvalid", "The receipt handle has expired.")
             if message.visible_s <= now_s:
@@ -160,7 +149,7 @@ class Queues:
         return self._stored.setdefault(queue.name, {})
 
     def _put(self, queue: Queue, body: str, delay_s: float) -> Message:
-        now_s = self._timers.now_s()
+        now_s = self.timers.now_s()
         message = Message(body, now_s, now_s + delay_s, current_cause().caller)
         with self._lock:
             self._messages(queue)[message.id] = message
@@ -179,30 +168,30 @@ class Queues:
 
     def _receive(self, queue: Queue, message: Message, visibility_timeout_s: float) -> Message | None:
         """Receive a visible message; return None if it has moved to the dead-letter queue."""
-        now_s = self._timers.now_s()
+        now_s = self.timers.now_s()
         message.receives += 1
         message.visible_s = now_s + visibility_timeout_s
         message.first_received_s = message.first_received_s or now_s
         if message.receives <= queue.max_receives:
             return message
         self._delete(queue, message.receipt_handle)
-        target = self._queues().get(queue.dead_letter or "")
+        target = self.queues().get(queue.dead_letter or "")
         if target is not None:
             self._put(target, message.body, 0)
-        self._log(f"[{queue.name}] message dropped after {message.receives - 1} deliveries: {message.body}")
+        self.log(f"[{queue.name}] message dropped after {message.receives - 1} deliveries: {message.body}")
         return None
 
     def _await_visibility(self, queue: Queue, message: Message) -> None:
         """Deliver a message at the end of its visibility timeout, unless it is deleted or changed before."""
         if queue.reader is not None:
             expected_s = message.visible_s
-            self._timers.call_at(expected_s, lambda: self._deliver(queue, message, expected_s))
+            self.timers.call_at(expected_s, lambda: self._deliver(queue, message, expected_s))
 
     def _deliver(self, queue: Queue, message: Message, expected_s: float) -> None:
         with self._lock:
             if self._messages(queue).get(message.id) is not message or message.visible_s != expected_s:
                 return
-            if expected_s > self._timers.now_s():  # clocks differ: a timer counts monotonic time
+            if expected_s > self.timers.now_s():  # clocks differ: a timer counts monotonic time
                 self._await_visibility(queue, message)
                 return
             if self._receive(queue, message, queue.visibility_timeout_s) is None:
@@ -212,7 +201,7 @@ class Queues:
             event = {"Records": [message.event_record(queue_arn(queue.name))]}
         assert queue.reader is not None
         with caused_by("queue", message.caller):
-            result = self._run(InvokeRequest(queue.reader, json.dumps(event).encode()))
+            result = self.run(InvokeRequest(queue.reader, json.dumps(event).encode()))
         if _is_processed(result, message.id):
             self._delete(queue, handle)
 
