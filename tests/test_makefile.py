@@ -187,16 +187,20 @@ def test_every_variable_of_the_list_is_accepted_for_its_goals(makefile, tmp_path
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
-def test_the_list_has_every_variable_that_a_goal_reads(makefile):
+def test_the_list_has_the_variables_that_goals_read(makefile):
     """A recipe passes a variable of the shell (`"$$ENV"`), or one of make (`$(PORT)`)."""
     text = makefile.read_text()
     read = {name for found in re.findall(r"\$\$([A-Z][A-Z_]+)|\$\(([A-Z][A-Z_]+)\)", text) for name in found}
     assigned = {*re.findall(r"^([A-Z_]+) *[:?]?=", text, re.MULTILINE), *OF_MAKE}
     assert read - {""} - assigned - variables(makefile).keys() == set()
+    assert variables(makefile).keys() - read - assigned == OF_PROGRAMS
 
 
 OF_MAKE = {"BESIDE", "CURDIR", "HOME", "MAKE", "MAKECMDGOALS", "MAKEFILE_LIST", "MAKELEVEL", "PATH"}
 """Variables of make itself, of the shell, and of single targets."""
+
+OF_PROGRAMS = {"CA_BUNDLE", "CALL", "CLIENT_ID", "CLIENT_SECRET", "IAM", "TOKEN", "TOKEN_PARAMETERS"}
+"""Variables that no recipe passes: the programs find them in their environment."""
 
 
 def variables(makefile: Path) -> dict[str, list[str]]:
@@ -217,7 +221,7 @@ def test_an_application_has_the_variables_of_this_repository(goal):
     here, there = (
         {name for name, goals in variables(each).items() if goal in goals} for each in MAKEFILES.values()
     )
-    assert here - there == ({"TRACES"} if goal == "run" else set())
+    assert here - there == ({"TRACES"} if goal == "run" else set()), OF_APPLICATION
 
 
 def test_an_application_installs_the_packages_of_its_functions_for_its_tests(tmp_path):

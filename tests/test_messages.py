@@ -39,7 +39,7 @@ def test_each_mistake_raises_an_error_of_its_kind_with_its_message():
     messages = {name: message for name, (_, message) in sorted(answers.items())}
     if os.environ.get("WRITE_TABLES"):
         MESSAGES.write_text(json.dumps(messages, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    assert messages == json.loads(MESSAGES.read_text("utf-8")), "make reference"
+    assert messages == json.loads(MESSAGES.read_text("utf-8")), "run `make reference`"
 
 
 def has_remedy(case: Case) -> bool:

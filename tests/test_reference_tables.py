@@ -84,7 +84,7 @@ def test_the_table_has_exactly_the_environment_variables():
     of_the_block_for_traces = {"AWS_LAMBDA_EXEC_WRAPPER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"}
     of_powertools = {"POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"}  # set or not, they are read
     read = variables | settings | {SHARED} | of_powertools | of_the_block_for_traces
-    assert names(SETTINGS) == read - of_an_example
+    assert names(SETTINGS) == read - of_an_example, "docs/reference/settings.md"
 
 
 def logged(level: str) -> set[str]:

@@ -41,6 +41,7 @@ def test_only_the_authorization_mode_is_required():
 
 
 READ = {
+    **{"auth_mode": AuthMode.BEARER, "issuer": "urn:x", "audience": "https://x.test/mcp"},
     "server_card": "com.example/orders",
     "audit": Audit("hash", "shop-AuditLogs-1x/y"),
     "token_issuer": "https://id.test/tenant",
@@ -49,10 +50,12 @@ READ = {
     "token_type": "at+jwt",
     "token_audience": ("https://x.test/mcp", "api://orders"),
     "scope_prefix": "https://x.test/mcp/",
+    "state_key_arn": "arn:aws:kms:eu-west-1:1:key/a",
     "trusted_state_key_arns": ("arn:b", "arn:c"),
     "state_public_keys": {"mrk-1": b"MFk", "2": b"MF"},
     "state_signing": "delegated",
     "revoked_certificates": {ONE, TWO},
+    "state_encryption": "enabled",
     "state_encryption_key_arn": "arn:d",
     "trusted_state_encryption_key_arns": ("arn:e",),
     "aws_client": "boto3",
@@ -67,8 +70,8 @@ READ = {
 
 def test_every_setting_is_read_from_its_variable():
     settings = load_settings({**ALL_BUT_THOSE_OF_OTHER_MODES, "UNRELATED": "x"})
-    assert {name: getattr(settings, name) for name in READ} == READ
-    assert settings.required("issuer") == "urn:x"
+    names = [VARIABLES[variable] for variable in ALL_BUT_THOSE_OF_OTHER_MODES]
+    assert {name: getattr(settings, name) for name in names} == READ
     of_lambda = load_settings(LAMBDA)
     assert (of_lambda.principal_context_key, of_lambda.scope_context_key) == ("user", "scope")
     for unset in ({}, {"MCP_PRINCIPAL_CONTEXT_KEY": ""}):
@@ -129,7 +132,8 @@ def outcome(environment: Mapping[str, str]) -> object:
 
 
 def test_the_examples_have_every_setting():
-    assert {name for environment in EVERY_SETTING for name in environment} == VARIABLES.keys()
+    examples = {name for environment in EVERY_SETTING for name in environment}
+    assert examples == VARIABLES.keys(), "tests/support/setting_examples.py"
 
 
 @pytest.mark.parametrize("separator", ["=", " = "])

@@ -46,13 +46,13 @@ def test_the_snippets_of_the_corpus_have_the_expected_findings():
 
 def test_every_rule_has_wrong_and_right_snippets():
     reported = {rule for _, rules, _, _ in ALL for rule in rules}
-    assert reported == {rule.id for rule in RULES}
+    assert reported == {rule.id for rule in RULES}, CORPUS
     assert {path.stem for path in CORPUS.glob("*.txt")} == {rule.id for rule in RULES}
 
 
 def test_the_page_shows_each_rule_with_a_wrong_and_a_right_example():
     headings = re.findall(r"^## (MRT\d+): (.+)$", read_document(PAGE), re.MULTILINE)
-    assert headings == [(rule.id, rule.title) for rule in RULES]
+    assert headings == [(rule.id, rule.title) for rule in RULES], PAGE
     suppressed, *examples = code_blocks(PAGE, "python")
     assert not rules_of(suppressed, RULES[0].id)
     for rule, wrong, right in zip(RULES, examples[::2], examples[1::2], strict=True):
