@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from mcp_roundtrip import AsyncContext, Completion, Context, DefinitionError, Server
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import DECLINE, Player
 from support.servers import server_of
 
 server = Server("prompts")
@@ -130,6 +130,14 @@ def test_a_resource_can_ask_and_a_result_with_answers_is_not_cacheable(uri):
     other = uri.replace("whales", "birds")
     moved = play.request("resources/read", uri=other, requestState=asked.state, inputResponses={})
     assert moved["error"]["code"] == -32602
+
+
+def test_only_an_unknown_resource_has_its_uri_in_the_error():
+    """By data that is exactly a `uri`, the TypeScript SDK tells an unknown resource from other errors."""
+    unknown = Player(server).read("nothing://there").error
+    assert (unknown["code"], unknown["data"]) == (-32602, {"uri": "nothing://there"})
+    declined = Player(server).read("ask://whales", why=DECLINE).error
+    assert (declined["code"], "data" in declined) == (-32602, False)
 
 
 PROMPT = {"type": "ref/prompt", "name": "review"}

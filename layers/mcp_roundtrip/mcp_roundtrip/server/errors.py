@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -114,10 +114,13 @@ def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
     return bool(error.questions) and declares_required(declared, error.required)
 
 
-def feature_error(error: ToolError, data: Mapping[str, Any] | None = None) -> ProtocolError:
-    """Return the JSON-RPC error of a prompt or resource. Its HTTP status is 200: notifications precede it."""
+def feature_error(error: ToolError) -> ProtocolError:
+    """Return the JSON-RPC error of a prompt or resource. Its HTTP status is 200: notifications precede it.
+
+    It has no `data`: clients take one with a `uri` for that of an unknown resource.
+    """
     code = INTERNAL_ERROR if error.is_internal else INVALID_PARAMS
-    return ProtocolError(code, str(error), None if error.is_internal else data, http_status=200)
+    return ProtocolError(code, str(error), http_status=200)
 
 
 # -- calls that need another round and cannot have one ------------------------------------------------------

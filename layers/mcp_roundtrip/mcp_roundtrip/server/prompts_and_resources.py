@@ -118,7 +118,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
             return unknown_resource(call.name, call.context)
-        return feature_error(error, {"uri": call.name})
+        return feature_error(error)
 
 
 def _arguments_of(function: Callable[..., Any]) -> StringArguments:
