@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any, Final, Protocol
 
 from mcp_roundtrip.engine.question_channels import Channel
@@ -13,7 +14,7 @@ from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, META_PARK
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.played_call import DECLINE, describe_unasked_answers, input_response
 from mcp_roundtrip_testing.played_task import PlayedTask
-from mcp_roundtrip_testing.question_form import PAGE_LINK, fill_in
+from mcp_roundtrip_testing.question_form import PAGE_LINK, fill_in, read_problem
 from mcp_roundtrip_testing.round import Round, RoundSender
 from mcp_roundtrip_testing.task_table import TaskTable
 
@@ -221,7 +222,8 @@ class Conversation:
         if form is None:
             return False
         posted = self.player.browse("POST", url, form)
-        assert posted.status == 303, posted.body
+        if posted.status != HTTPStatus.SEE_OTHER:
+            self.latest.fail(f"the question page refused the answers: {read_problem(posted.body)}")
         return True
 
     def _mounts_view(self) -> bool:

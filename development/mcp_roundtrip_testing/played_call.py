@@ -13,6 +13,8 @@ from mcp_roundtrip.errors import ToolError
 
 _RESPONSE_MEMBERS = {"action", "content"}
 
+_MEMBERS: Final = "`.text` or `.structured` for a tool, `.messages` for a prompt, `.contents` for a resource"
+
 
 def input_response(request: Mapping[str, Any] | None, given: Any) -> Any:
     """Return the entry of `inputResponses` for a request; `request` is None for a key that is not asked.
@@ -120,10 +122,32 @@ class PlayedCall(ABC):
         return f"<{type(self).__name__}: {self.describe_state()}>"
 
     def question(self, key: str) -> str:
-        """The message of an elicitation that was asked. Raises CallFailed."""
-        if key not in self.asked:
+        """Return the message of an elicitation that is asked, by the author's key or the key on the wire.
+
+        Raises CallFailed.
+        """
+        request = self.asked.get(self._wire_key(key))
+        if request is None:
             self.fail(f"{key!r} is not asked: {self.describe_state()}")
-        return str(self.asked[key]["params"]["message"])
+        message = request.get("params", {}).get("message")
+        if message is None:
+            self.fail(f"{key!r} is a request {request['method']}, which has no message: read `.asked`")
+        return str(message)
+
+    def _wire_key(self, key: str) -> str:
+        """Return the key on the wire of a question: "key~2" if it was asked again outside of rounds."""
+        return next((asked for asked in self.asked if key in (asked, asked.partition("~")[0])), key)
+
+    def _responses(self, answers: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `inputResponses` for answers by key. Raises CallFailed for one that a form cannot hold."""
+        responses = {}
+        for key, given in answers.items():
+            wire_key = self._wire_key(key)
+            try:
+                responses[wire_key] = input_response(self.asked[wire_key], given)
+            except ValueError as error:
+                self.fail(f"{key!r}: {error}")
+        return responses
 
     @property
     def text(self) -> str:
@@ -131,17 +155,15 @@ class PlayedCall(ABC):
 
         Raises CallFailed for a call that has not ended, or that an unexpected exception ended.
         """
-        result = self._completed()
+        result = self._completed("content")
         if result.get("isError") and not isinstance(self.raised, ToolError | None):
             self.fail(f"the tool returned no text: {self.describe_state()}")
-        if "content" not in result:
-            self.fail("the result has no content: use `.messages` for a prompt, `.contents` for a resource")
         return joined_text(result)
 
     @property
     def structured(self) -> Any:
         """The structuredContent of a call that completed without an error. Raises CallFailed."""
-        result = self._completed()
+        result = self._completed("content")
         if result.get("isError"):
             self.fail(f"the call has no structuredContent: {self.describe_state()}")
         if "structuredContent" not in result:
@@ -157,9 +179,12 @@ class PlayedCall(ABC):
         """Raise CallFailed with the tool's exception as its cause."""
         raise CallFailed(text) from self.raised
 
-    def _completed(self) -> Mapping[str, Any]:
+    def _completed(self, member: str) -> Mapping[str, Any]:
+        """Return the result of a call that has ended. Raises CallFailed if it has no such member."""
         if self.result.get("resultType", "complete") != "complete":  # earlier versions have none
             self.fail(f"the call has not ended: {self.describe_state()}")
+        if member not in self.result:
+            self.fail(f"the result has no {member}: use {_MEMBERS}")
         return self.result
 
 

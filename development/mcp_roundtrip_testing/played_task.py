@@ -12,7 +12,6 @@ from mcp_roundtrip_testing.played_call import (
     describe_questions,
     describe_result,
     describe_unasked_answers,
-    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.workers import Workers
@@ -75,23 +74,15 @@ class PlayedTask(PlayedCall):
         asked: Mapping[str, Mapping[str, Any]] = self.detailed.get("inputRequests", {})
         return asked
 
-    def question(self, key: str) -> str:
-        """Return the message of an outstanding elicitation, by the author's key or the key on the wire.
-
-        Raises CallFailed.
-        """
-        return PlayedCall.question(self, self._wire_key(key))
-
     def answer(self, /, **answers: Any) -> PlayedTask:
         """Answer outstanding questions as in `Round.answer`, and run the workers.
 
         A key is the author's or the key on the wire ("key~2" for a question that was asked again). Raises
         CallFailed for a key that is not asked.
         """
-        if not all(self._wire_keys(key) for key in answers):
+        if not all(self._wire_key(key) in self.asked for key in answers):
             self.fail(f"{describe_unasked_answers(self.asked, answers)}; now {self.describe_state()}")
-        given = {self._wire_key(key): answer for key, answer in answers.items()}
-        return self.respond({key: input_response(self.asked[key], answer) for key, answer in given.items()})
+        return self.respond(self._responses(answers))
 
     def respond(self, responses: Mapping[str, Any]) -> PlayedTask:
         """Send `tasks/update` with raw `inputResponses`. Warns with QuestionChanged."""
@@ -135,12 +126,6 @@ class PlayedTask(PlayedCall):
         acknowledged = self.request(method, taskId=self.task_id, **params)
         assert "result" in acknowledged, acknowledged
         return self.poll()
-
-    def _wire_key(self, key: str) -> str:
-        return next(iter(self._wire_keys(key)), key)
-
-    def _wire_keys(self, key: str) -> list[str]:
-        return [asked for asked in self.asked if key in (asked, asked.partition("~")[0])]
 
     @property
     def raised(self) -> BaseException | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -73,6 +74,13 @@ def _position(field: ChoiceField | MultipleChoiceField, value: Any) -> str:
     """Return what stands for an option; for a value that is none, an option that does not exist."""
     options = [option for option, _ in field.options]
     return str(options.index(value) if value in options else len(options))
+
+
+def read_problem(html: str) -> str:
+    """Return the text of what a page says is wrong, or else its whole text."""
+    summary = re.search('(?s)<div class="summary".*?</div>', html)
+    shown = summary[0] if summary else html.partition("<main>")[2]
+    return " ".join(unescape(re.sub("<[^>]*>", " ", shown)).split())
 
 
 class _Form(HTMLParser):

@@ -10,9 +10,9 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
+    describe_questions,
     describe_result,
     describe_unasked_answers,
-    input_response,
     warn_of_changes,
 )
 from mcp_roundtrip_testing.played_task import PlayedTask
@@ -125,8 +125,7 @@ class Round(PlayedCall):
             self.fail(f"nothing was asked: {self.describe_state()}")
         if not answers.keys() <= self.asked.keys():
             self.fail(describe_unasked_answers(self.asked, answers))
-        responses = {key: input_response(self.asked[key], given) for key, given in answers.items()}
-        return self.respond(responses).followed()
+        return self.respond(self._responses(answers)).followed()
 
     def followed(self) -> Round:
         """Retry checkpoints without answers, as clients do, and return the round after them.
@@ -156,17 +155,19 @@ class Round(PlayedCall):
     @property
     def messages(self) -> Sequence[Mapping[str, Any]]:
         """The messages of a prompt."""
-        messages: Sequence[Mapping[str, Any]] = self._completed()["messages"]
+        messages: Sequence[Mapping[str, Any]] = self._completed("messages")["messages"]
         return messages
 
     @property
     def contents(self) -> Sequence[Mapping[str, Any]]:
         """The contents of a resource."""
-        contents: Sequence[Mapping[str, Any]] = self._completed()["contents"]
+        contents: Sequence[Mapping[str, Any]] = self._completed("contents")["contents"]
         return contents
 
     def describe_state(self) -> str:
         """Return the state of the call for an error message."""
         if "error" in self.message:
             return f"it ended in the JSON-RPC error {self.message['error']}"
+        if self.shown:
+            return f"it asks {describe_questions(self.shown)}"
         return describe_result(self.message["result"], self.raised)

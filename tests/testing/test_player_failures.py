@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from mcp_roundtrip import AsyncContext, Context, NotAwaited, Server, ToolError
 from mcp_roundtrip_testing import (
@@ -45,6 +46,31 @@ def asks(ctx: Context) -> str:
 
 @server.tool
 def says(ctx: Context) -> str:
+    return "hello"
+
+
+class Size(BaseModel):
+    vcpus: int
+    tier: str = "small"
+
+
+@server.tool
+def sizes(ctx: Context) -> str:
+    return ctx.elicit("name", "Which name?", str) + str(ctx.elicit("size", "How large?", Size))
+
+
+@server.tool
+def counts(ctx: Context) -> int:
+    return ctx.elicit("number", "How many?", int)
+
+
+@server.tool
+def lists(ctx: Context) -> int:
+    return len(ctx.list_roots())
+
+
+@server.prompt
+def greets() -> str:
     return "hello"
 
 
@@ -182,6 +208,48 @@ def test_a_call_that_completed_has_no_error_and_no_question():
         done.question("size")
     with pytest.raises(CallFailed, match=r"use `\.text`, or annotate"):
         _ = done.structured
+
+
+def test_a_request_without_a_message_is_no_question():
+    with pytest.raises(CallFailed, match=r"'roots' is a request roots/list, .*`\.asked`"):
+        Player(server).call("lists").question("roots")
+
+
+def test_an_answer_that_does_not_fit_the_form_names_its_key():
+    with pytest.raises(CallFailed, match="'size': the answer must be an object with vcpus, tier"):
+        Player(server).call("sizes", name="orders", size=4)
+
+
+MEMBERS = re.escape("`.messages` for a prompt, `.contents` for a resource")
+
+
+@pytest.mark.parametrize("name", ["text", "structured", "contents"])
+def test_a_member_of_another_kind_of_result_fails_with_those_of_each_kind(name):
+    with pytest.raises(CallFailed, match=MEMBERS):
+        getattr(Player(server).prompt("greets"), name)
+    with pytest.raises(CallFailed, match=MEMBERS):
+        _ = Player(server).call("says").messages
+
+
+@pytest.mark.parametrize("client", ["vscode", "cursor"])  # in an app, on the page
+def test_what_a_released_client_shows_its_user_is_the_state_of_the_call(client):
+    play = Player(server, client=client)
+    with pytest.raises(CallFailed, match=re.escape("you answered: sise; now it asks 'size' ('How large?')")):
+        play.call("asks", sise="4")
+
+
+def test_a_refused_answer_is_asked_again_under_its_key_in_an_app():
+    asked = Player(server, client="vscode").call("counts", number="many")
+    assert "not accepted" in asked.question("number")
+    assert asked.answer(number=3).text == "3"
+
+
+def test_an_answer_that_the_page_refuses_fails_with_the_words_of_the_page():
+    with pytest.raises(CallFailed) as failure:
+        Player(server, client="cursor").call("counts", number="many")
+    assert "refused" in str(failure.value)
+    assert "Enter a whole number." in str(failure.value)
+    assert "<" not in str(failure.value)
 
 
 def test_a_waiting_task_has_no_result():
