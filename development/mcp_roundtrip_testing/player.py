@@ -157,7 +157,7 @@ class Player:
             ready = left.keys() & played.asked.keys()
             if not ready:
                 break
-            played = played.answer(**{key: left.pop(key) for key in ready})
+            played = played.followed_by(played.answer(**{key: left.pop(key) for key in ready}))
         has_failed = "error" in played.message or (played.failed and played.outcome != "arguments_refused")
         if left and not has_failed:
             played.fail(f"{describe_unasked_answers(asked, answers)}; now {played.describe_state()}")

@@ -47,6 +47,7 @@ class RoundSender(Protocol):
 class Round(PlayedCall):
     """The response to one request of a call.
 
+    `notifications`: those of the rounds since the last one that the test has seen.
     `channels`: the channels through which the questions of the call were answered so far, in order.
     `log_fields`: the fields of `request_completed`. `shown`: the open questions of a released client's call.
     `continue_call`: continues such a call with more answers.
@@ -134,10 +135,14 @@ class Round(PlayedCall):
         """
         played = self
         while played.is_checkpoint:
-            before, played = played, played.respond()
+            before, played = played, played.followed_by(played.respond())
             if played.is_checkpoint and played.journal == before.journal:
                 self.player.clock.advance(CLIENT_PAUSE_S)
         return played
+
+    def followed_by(self, after: Round) -> Round:
+        """Return a later round, with the notifications of this one before its own."""
+        return replace(after, notifications=(*self.notifications, *after.notifications))
 
     @property
     def is_checkpoint(self) -> bool:

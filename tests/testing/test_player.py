@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, FrontDoor, Retry, Server, StepFailed
-from mcp_roundtrip_testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import WITH_TASKS, Player, Round
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import catalog_of
 
@@ -83,6 +83,29 @@ def test_with_always_replay_a_step_runs_as_often_as_its_retry_allows():
     play = Player(failing, always_replay=True)
     assert play.call("look_up").text == "nothing found"
     assert [later - earlier >= 20 for earlier, later in pairwise(attempts)] == [True, True]
+
+
+def test_notifications_are_those_of_every_round_that_a_step_of_the_test_played():
+    reporting = Server("x")
+
+    @reporting.tool
+    def load(ctx: Context) -> bool:
+        for number in (1, 2):
+            ctx.step(f"load {number}", int)
+            ctx.progress(number, 2)
+        sure = ctx.confirm("sure", "Sure?")
+        ctx.log("info", "done")
+        return sure
+
+    def heard(played: Round) -> list[object]:
+        return [each["params"].get("progress", "log") for each in played.notifications]
+
+    for always_replay in (False, True):  # with it, each step is a round
+        play = Player(reporting, log_level="info", always_replay=always_replay)
+        asked = play.call("load")
+        assert heard(asked) == [1, 2]
+        assert heard(asked.answer(sure=True)) == ["log"]
+        assert heard(play.call("load", sure=True)) == [1, 2, "log"]
 
 
 MODULE = """
