@@ -173,9 +173,11 @@ def make_ports(
     tracer: Tracer | None = None,
     audit: AuditLog | None = None,
     unset: Collection[str] = (),
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes,
 ) -> Ports:
     """Return ports that stay within the process. Pass the same `key` to environments that share states.
 
+    `random_bytes` makes the random values of features; keys, tokens and their nonces are always random.
     What needs one of the settings in `unset` raises SettingsError, as in a deployment without them.
     """
     time = clock or FakeClock()
@@ -202,7 +204,7 @@ def make_ports(
         pause_ms=lambda duration_ms: time.advance(duration_ms / 1000),
         pause_ms_async=time.pause_ms_async,
         wait_ms=lambda event, duration_ms: event.wait(),  # no time passes during a pass
-        random_bytes=secrets.token_bytes,
+        random_bytes=random_bytes,
         state_codec=_unless_unset(unset, state_codec or (lambda: codec), *STATE_KEYS),
         links=_unless_unset(unset, lambda: links, "state_key_arn"),
         forward=forward or _refuse_forwarding,

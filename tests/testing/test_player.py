@@ -2,6 +2,7 @@
 
 import json
 from itertools import pairwise
+from random import Random
 
 import pytest
 
@@ -106,6 +107,19 @@ def test_notifications_are_those_of_every_round_that_a_step_of_the_test_played()
         assert heard(asked) == [1, 2]
         assert heard(asked.answer(sure=True)) == ["log"]
         assert heard(play.call("load", sure=True)) == [1, 2, "log"]
+
+
+def test_random_values_are_those_of_a_given_generator():
+    drawing = Server("x")
+
+    @drawing.tool
+    def draw(ctx: Context) -> str:
+        return f"{ctx.uuid('id')} {ctx.random('share')}"
+
+    def drawn(seed: int) -> str:
+        return Player(drawing, ports={"random_bytes": Random(seed).randbytes}).call("draw").text
+
+    assert drawn(7) == drawn(7) != drawn(8)
 
 
 MODULE = """
