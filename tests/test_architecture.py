@@ -151,7 +151,6 @@ def folders_of(module: str) -> set[str]:
 
 @cache
 def import_graph() -> dict[str, frozenset[str]]:
-    """Return the imports of each module of the layer and of development/, by dotted name."""
     folders = [PACKAGE, *DEVELOPMENT.glob("mcp_roundtrip_*/")]
     paths = {
         ".".join(path.relative_to(folder.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -169,7 +168,6 @@ def import_graph() -> dict[str, frozenset[str]]:
 
 
 def find_cycle(graph: dict[str, frozenset[str]]) -> list[str]:
-    """Return the modules of one cycle; none if there is no cycle."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

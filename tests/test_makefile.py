@@ -1,5 +1,3 @@
-"""Checks of `make` before it installs anything."""
-
 import os
 import re
 import shutil

@@ -1,5 +1,3 @@
-"""Every message to an author names the place and ends with the remedy."""
-
 import ast
 import json
 import os

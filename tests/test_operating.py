@@ -1,5 +1,3 @@
-"""The alarms, log lines and fields in docs/guides/operating.md exist, and its queries find log lines."""
-
 import json
 import re
 import sys

@@ -1,5 +1,3 @@
-"""The examples of the README, of adding a tool and of writing tools work as shown."""
-
 import re
 import subprocess
 import sys

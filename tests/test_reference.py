@@ -1,5 +1,3 @@
-"""The reference matches the code: signatures, runnable examples, and valid links."""
-
 import ast
 import dataclasses
 import inspect

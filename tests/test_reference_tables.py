@@ -1,5 +1,3 @@
-"""The reference pages list the parameters, settings, log events and metrics that exist."""
-
 import ast
 import re
 from collections.abc import Iterator

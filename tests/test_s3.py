@@ -1,5 +1,3 @@
-"""Large results are stored in a bucket, and a presigned link is valid until it expires."""
-
 import io
 import secrets
 import urllib.error

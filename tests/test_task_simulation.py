@@ -1,5 +1,3 @@
-"""The costs of a task stay the same as tasks become more, and no partition of the table becomes hot."""
-
 from collections import Counter
 
 import pytest

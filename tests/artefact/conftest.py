@@ -19,12 +19,10 @@ def required_tools():
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory):
-    """Yield an empty AWS account."""
     with aws_account.running(tmp_path_factory.mktemp("account")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def built():
-    """Return the build of this application for this interpreter and architecture."""
     return sam_build()

@@ -103,7 +103,6 @@ async def test_workers_are_dispatched_through_a_queue_if_configured(account, bui
 
 
 def messages_of(lines: list[str]) -> list[str]:
-    """Return the messages of the structured log lines."""
     return [json.loads(line).get("message", "") for line in lines if line.startswith("{")]
 
 

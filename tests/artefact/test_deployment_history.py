@@ -62,7 +62,6 @@ class History:
     deployer: Deployer
 
     def type(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """Run `make deploy` with these arguments."""
         return self.deployer.make("deploy", *arguments, **variables)
 
     def works(self, mode: str, *arguments: str, **variables: str) -> Response:
@@ -88,7 +87,6 @@ class History:
         return status.st_ino, status.st_mtime_ns
 
     def edit(self, path: str, change: Callable[[str], str]) -> None:
-        """Edit a file of the project."""
         file = self.deployer.folder / path
         file.write_text(change(file.read_text()))
 
@@ -139,7 +137,6 @@ def without_the_broken_queue(template: str) -> str:
 
 
 def with_options(template: str, options: Mapping[str, str]) -> str:
-    """Return a template that passes these options to the platform."""
     lines = "".join(f"        {name}: {value}\n" for name, value in options.items())
     changed, found = PARAMETERS.subn(rf"\1{lines}", template)
     assert found == 1
@@ -147,7 +144,6 @@ def with_options(template: str, options: Mapping[str, str]) -> str:
 
 
 def settings_of(deployer: Deployer, function: str) -> dict[str, str]:
-    """Return the settings and variables of the deployed version of a function."""
     variables = dict(deployer.configuration(function)["Environment"]["Variables"])
     lines = variables.pop("MCP_SETTINGS").splitlines()
     return {**dict(line.split("=", 1) for line in lines), **variables}

@@ -21,7 +21,6 @@ def kind():
 
 @pytest.fixture
 def kms(strict_kms, kind):
-    """Return a client of the strict KMS, over HTTP."""
     with running(strict_kms, kind) as connected:
         yield connected
 
@@ -39,5 +38,4 @@ def configuration(request):
 
 @pytest.fixture
 def deployed(configuration, kms):
-    """Return a deployment with keys in KMS."""
     return deployment(kms, configuration)

@@ -1,5 +1,3 @@
-"""The log group of audit records, in the emulated CloudWatch Logs."""
-
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -30,7 +28,6 @@ def client_of(name: str, url: str) -> AwsClient:
 
 @pytest.fixture
 def logs():
-    """Return CloudWatch Logs with one log group."""
     return FakeLogs(lambda group: group == GROUP)
 
 

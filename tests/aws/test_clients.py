@@ -47,7 +47,6 @@ def test_a_function_does_without_boto3(environment):
 
 @pytest.fixture
 def function(monkeypatch):
-    """Set the variables of a function."""
     for name, value in FUNCTION.items():
         monkeypatch.setenv(name, value)
 

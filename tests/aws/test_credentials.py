@@ -1,5 +1,3 @@
-"""Credentials from environment variables and from a container's endpoint, which are in no traceback."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime

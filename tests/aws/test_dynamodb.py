@@ -1,5 +1,3 @@
-"""DynamoStore: lost responses, conflicts and failures of DynamoDB."""
-
 import re
 
 import pytest

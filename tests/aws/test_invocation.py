@@ -1,5 +1,3 @@
-"""Forwarding calls to the functions that own them, over HTTP, with each kind of client."""
-
 import json
 import socket
 from functools import partial

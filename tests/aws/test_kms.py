@@ -1,5 +1,3 @@
-"""The KMS adapter with a real boto3 client and a strict KMS on 127.0.0.1."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""The signed client against a strict server: failures, retries, connections, and the limits of responses."""
-
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -1,5 +1,3 @@
-"""States in every configuration with a strict KMS: number of calls, and effects of failures."""
-
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace

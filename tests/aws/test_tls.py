@@ -1,5 +1,3 @@
-"""Which certificates of servers are accepted."""
-
 from hashlib import sha256
 from ipaddress import ip_address
 

@@ -140,7 +140,6 @@ def results_of(rows: Mapping[Target, Sequence[Row]]) -> dict[str, Any]:
 
 
 def publish(results: Mapping[str, Any]) -> None:
-    """Write the results, the page and the badge."""
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(results, NOT_RUN))
     BADGE.write_text(badge(results))

@@ -61,7 +61,6 @@ class Suite:
 
 
 def listed(text: str) -> dict[str, list[str]]:
-    """Parse the output of the suite's `list`."""
     return {name: tags.split(",") for name, tags in _SCENARIO.findall(text)}
 
 

@@ -1,5 +1,3 @@
-"""Every scenario of the suite is accounted for."""
-
 import pytest
 
 from conformance.inventory import EXPECTED, EXTENSION, LEGACY_REVISION, NOT_RUN, TARGETS, unaccounted

@@ -1,5 +1,3 @@
-"""The published results are those of the pinned suite and of every scenario that is run."""
-
 import json
 from pathlib import Path
 from xml.etree import ElementTree

@@ -1,5 +1,3 @@
-"""A run of the conformance suite must not pass by accident."""
-
 from typing import Any
 
 import pytest

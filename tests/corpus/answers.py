@@ -7,7 +7,6 @@ Request = Mapping[str, Any]
 
 
 def accept(request: Request) -> Any:
-    """Answer a request as it should be answered."""
     match request["method"], request.get("params", {}):
         case "elicitation/create", {"mode": "url"}:
             return {"action": "accept"}

@@ -38,7 +38,6 @@ def settings_of(mode: str, world: World) -> dict[str, str]:
 
 
 def serve_issuer(world: World) -> None:
-    """Serve the metadata and the keys of the issuer."""
     metadata = {"issuer": world.url, "jwks_uri": f"{world.url}/keys"}
     world.account.documents |= {
         "/.well-known/oauth-authorization-server": metadata,

@@ -49,7 +49,6 @@ class Clock:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Replace the clocks and the randomness of the process."""
         with ExitStack() as stack:
             for module, name, replacement in (
                 (time, "time", self.time),

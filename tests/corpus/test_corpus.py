@@ -1,5 +1,3 @@
-"""What the layer does at its outermost boundaries is what the golden corpus has recorded."""
-
 import pytest
 
 from corpus.golden import compare, describe, load

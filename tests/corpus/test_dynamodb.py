@@ -1,5 +1,3 @@
-"""The table of the corpus answers as moto does."""
-
 import json
 from collections.abc import Mapping
 from typing import Any

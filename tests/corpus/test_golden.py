@@ -1,5 +1,3 @@
-"""The reader of the corpus finds each difference, and only differences."""
-
 import json
 from collections.abc import Callable
 from copy import deepcopy

@@ -1,5 +1,3 @@
-"""The pages about audit records agree with the records of real flows."""
-
 import base64
 import json
 import re

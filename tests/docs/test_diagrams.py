@@ -1,5 +1,3 @@
-"""The Mermaid diagrams of the pages can be drawn, fit on a page, and have a title and a description."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""The code on the pages of docs/explanation and of the guides about hooks runs; tables say what it does."""
-
 import ast
 import asyncio
 import re

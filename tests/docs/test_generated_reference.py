@@ -1,5 +1,3 @@
-"""The pages that are made from docstrings are up to date, and every public name is on some page."""
-
 import os
 import re
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""`make docs` builds a site without warnings that shows each page as GitHub does."""
-
 import json
 import os
 import re
@@ -39,13 +37,11 @@ def site(tmp_path_factory):
 
 
 def location(page: Path) -> Path:
-    """Return the folder of a page in the site."""
     name = page.relative_to(DOCS).with_suffix("")
     return name.parent if name.name == "index" else name
 
 
 def built(site: Path, page: Path) -> str:
-    """Return the HTML of a page."""
     return (site / location(page) / "index.html").read_text("utf-8")
 
 

@@ -1,5 +1,3 @@
-"""The examples of docs/guides/connecting.md work as shown."""
-
 import json
 import re
 import shlex

@@ -1,5 +1,3 @@
-"""The deployments in docs/guides/identity accept the tokens on these pages, and refuse others."""
-
 import json
 import time
 from typing import Any

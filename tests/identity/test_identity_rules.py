@@ -1,5 +1,3 @@
-"""Deployments with which no token of the identity provider could be accepted are refused."""
-
 import json
 from http.client import BadStatusLine, IncompleteRead
 

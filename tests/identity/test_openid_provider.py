@@ -1,5 +1,3 @@
-"""Clients sign in at a certified OpenID provider, and the endpoint verifies what it issued."""
-
 import httpx2
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull

@@ -1,5 +1,3 @@
-"""Serving clients of 2025-06-18 and 2025-11-25."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""What becomes of questions that a client cannot be asked in the middle of a call."""
-
 import json
 from contextlib import suppress
 from dataclasses import dataclass, field

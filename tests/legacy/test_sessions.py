@@ -1,5 +1,3 @@
-"""What a client declared with `initialize` reaches its later requests, though nothing is stored."""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Calls of an `AsyncContext` that are used or discarded without `await`."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""What tools do with their context: questions, steps, tasks, reports."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""What cannot be registered, and parameters that cannot be arguments."""
-
 from __future__ import annotations
 
 import re

@@ -1,5 +1,3 @@
-"""Hooks: what `@server.around` refuses, and what a hook does wrong."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

@@ -1,5 +1,3 @@
-"""Servers, prompts, resources and completions."""
-
 from __future__ import annotations
 
 import json

@@ -1,5 +1,3 @@
-"""Settings of a deployment: environment variables."""
-
 from __future__ import annotations
 
 import sys

@@ -25,7 +25,6 @@ LOGS: Final = ROOT / ".cache/newest"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return the exit status."""
     parser = argparse.ArgumentParser(prog="newest", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"only these: {', '.join(GROUPS)}")
     parser.add_argument("--all", action="store_true", help="try also groups without a newer version")

@@ -1,5 +1,3 @@
-"""The workflows: zizmor and actionlint find nothing, and Release publishes what pyproject.toml names."""
-
 import json
 import os
 import subprocess

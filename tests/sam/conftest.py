@@ -14,5 +14,4 @@ def _sam_is_installed():
 
 @pytest.fixture(scope="session")
 def built():
-    """Return the build of this application for the runtime and architecture of this computer."""
     return sam_build()

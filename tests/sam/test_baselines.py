@@ -1,5 +1,3 @@
-"""checkov and AWS Control Tower find what docs/guides/landing-zones.md excepts, and nothing else."""
-
 import json
 import os
 import platform

@@ -1,5 +1,3 @@
-"""The output of `sam build` for the layer and the functions."""
-
 import marshal
 import re
 import subprocess
@@ -40,7 +38,6 @@ pytestmark = pytest.mark.slow
 
 
 def tag_of(runtime: str) -> str:
-    """Return the version in names of extension modules, such as 313."""
     return runtime.removeprefix("python").replace(".", "")
 
 

@@ -1,5 +1,3 @@
-"""platform/edge/: CloudFront, a web ACL, its function, and routes to functions."""
-
 import json
 import re
 import subprocess
@@ -168,7 +166,6 @@ def catalog() -> Any:
 
 
 def owners() -> dict[str, dict[str, str]]:
-    """Return the owner of each listed feature."""
     keys = {"tools": "name", "prompts": "name", "resources": "uri"}
     methods = {"tools": "tools/call", "prompts": "prompts/get", "resources": "resources/read"}
     return {

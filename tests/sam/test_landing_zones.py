@@ -1,5 +1,3 @@
-"""docs/guides/landing-zones.md: an application with a boundary, a path, tags, a VPC and a key."""
-
 import json
 import re
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What an application may rely on: the outputs of the platform, and names that are its own."""
-
 import re
 from itertools import product
 

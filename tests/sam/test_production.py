@@ -1,5 +1,3 @@
-"""An application in production: versions, deployments, capacity, domain, CORS, logs and alarms."""
-
 import json
 import re
 from typing import Any

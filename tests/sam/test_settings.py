@@ -1,5 +1,3 @@
-"""MCP_SETTINGS: the settings that the platform gives all functions, as lines NAME=value."""
-
 import json
 import re
 from collections.abc import Iterator

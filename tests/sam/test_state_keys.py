@@ -1,5 +1,3 @@
-"""The keys of requestState in platform/template.yaml: existence, permissions and rotation."""
-
 import json
 import re
 from itertools import product

@@ -128,14 +128,12 @@ def template(request, tmp_path):
 
 @pytest.fixture
 def project(tmp_path):
-    """Return a new application."""
     write({tmp_path / path: text for path, text in render("orders", "python3.13", "arm64").items()})
     return tmp_path
 
 
 @pytest.fixture
 def log():
-    """Return an empty list for the lines of an application."""
     return []
 
 

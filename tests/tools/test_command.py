@@ -1,5 +1,3 @@
-"""The command ``mcp-roundtrip``: its subcommands, and what it says without one."""
-
 import ast
 import sys
 from pathlib import Path

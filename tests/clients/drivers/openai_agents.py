@@ -1,5 +1,3 @@
-"""The MCP client of the OpenAI Agents SDK."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

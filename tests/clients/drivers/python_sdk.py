@@ -1,5 +1,3 @@
-"""The client of the official Python SDK."""
-
 from __future__ import annotations
 
 import asyncio

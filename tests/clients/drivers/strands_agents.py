@@ -1,5 +1,3 @@
-"""The MCP client of Strands Agents."""
-
 from __future__ import annotations
 
 import asyncio

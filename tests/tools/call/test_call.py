@@ -1,5 +1,3 @@
-"""`make call` on the examples: with given answers, with a user at the terminal, and without either."""
-
 import io
 import json
 import os

@@ -1,5 +1,3 @@
-"""What a user may enter in a field."""
-
 import pytest
 
 from mcp_roundtrip_tools.call.fields import UNSET, Field, fields_of, split_words

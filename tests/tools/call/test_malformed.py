@@ -1,5 +1,3 @@
-"""`make call` of a server whose responses are malformed, or are errors, ends with one line."""
-
 import io
 from typing import Any
 
@@ -18,7 +16,6 @@ def message(number: int, **members: Any) -> Reply:
 
 
 def call(url: str) -> tuple[int, list[str]]:
-    """Return the status of the command, and what it shows."""
     shown = io.StringIO()
     status = main(["make", "--url", url], terminal=Terminal(io.StringIO(), shown, is_interactive=True))
     return status, shown.getvalue().splitlines()

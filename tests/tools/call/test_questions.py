@@ -1,5 +1,3 @@
-"""What a user of `make call` sees before answering, and what is sent."""
-
 import io
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""The requests of `make call` to other servers: their bodies, and the headers that mirror them."""
-
 import io
 import json
 from collections.abc import Mapping

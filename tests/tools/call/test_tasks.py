@@ -1,5 +1,3 @@
-"""`make call` follows a task: its status, its questions, its end, and Ctrl+C."""
-
 import io
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast

@@ -1,5 +1,3 @@
-"""Folders of skills as `make catalog` reads them: entries, limits, names and frontmatter."""
-
 import os
 from hashlib import sha256
 from pathlib import Path

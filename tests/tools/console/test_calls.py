@@ -1,5 +1,3 @@
-"""Calls in the console: forms, rounds, questions, results and errors, in a browser."""
-
 from typing import Final
 
 from support.console_browser import ASKED, CALL, DONE, RECORDED

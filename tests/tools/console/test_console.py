@@ -1,5 +1,3 @@
-"""The console's page and the guard of its API."""
-
 import pytest
 
 from mcp_roundtrip_tools.console.console import page_file

@@ -1,5 +1,3 @@
-"""The API of the console for a running template."""
-
 import json
 import threading
 import time

@@ -1,5 +1,3 @@
-"""States as the console decodes them."""
-
 import os
 import time
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""The pages of the console: lists, keyboard, screen readers, narrow screens, large lists and values."""
-
 from typing import Any
 
 import pytest

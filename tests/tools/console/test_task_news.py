@@ -1,5 +1,3 @@
-"""News of tasks in the console: questions and results that polling finds, and refusals."""
-
 from typing import Final
 
 import pytest

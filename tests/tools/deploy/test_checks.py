@@ -1,5 +1,3 @@
-"""What is refused before a build."""
-
 import io
 import json
 import re
@@ -112,7 +110,6 @@ def test_a_name_of_a_stack_that_makes_other_names_too_long_is_refused():
 
 
 def names_of_functions() -> list[str]:
-    """Return the names of all functions in a stack without a name."""
     functions = [
         each["Properties"]
         for each in TEMPLATE["Resources"].values()

@@ -1,5 +1,3 @@
-"""Environments in samconfig.toml and samconfig.local.toml."""
-
 import pytest
 
 from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save

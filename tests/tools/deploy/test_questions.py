@@ -1,5 +1,3 @@
-"""The questions of a first deployment."""
-
 from collections.abc import Mapping
 from pathlib import Path
 

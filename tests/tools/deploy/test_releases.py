@@ -1,5 +1,3 @@
-"""The releases that `make deploy` saves and `make rollback` chooses from."""
-
 import json
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-"""The command that writes the sample events of the examples."""
-
 import os
 import shutil
 import subprocess

@@ -1,5 +1,3 @@
-"""The sample events of an application's functions."""
-
 import json
 
 import pytest

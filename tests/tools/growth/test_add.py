@@ -1,5 +1,3 @@
-"""``mcp-roundtrip add``: a pipeline and an edge for a new application, and for one that has grown."""
-
 import json
 from pathlib import Path
 
@@ -40,7 +38,6 @@ def test_this_repository_has_the_parts_already(part, capsys):
 
 
 def versions_of_python(project: Path) -> set[str]:
-    """Return the versions that the workflows select."""
     texts = [(project / path).read_text("utf-8") for path in PIPELINE if path.startswith(".github")]
     lines = [line.split("#")[0] for text in texts for line in text.splitlines()]
     return {line.split('"')[1] for line in lines if "python-version:" in line}

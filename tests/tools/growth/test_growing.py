@@ -1,5 +1,3 @@
-"""An application that has grown: its tests pass, and its address is the same."""
-
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +23,6 @@ TOOLS = ("find_parts", "count_parts", "count_orders", "translate", "summarize", 
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
-    """Return the folder of an application that got one tool after the other, and then an upgrade."""
     folder: Path = tmp_path_factory.mktemp("orders")
     write({folder / path: text for path, text in render("orders", "python3.13", "arm64").items()})
     write(plan_tool(folder, "find_parts"))

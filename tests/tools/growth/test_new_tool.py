@@ -1,5 +1,3 @@
-"""``mcp-roundtrip new-tool``: a tool as a module of an existing function."""
-
 import re
 from pathlib import Path
 

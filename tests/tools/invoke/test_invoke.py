@@ -1,5 +1,3 @@
-"""What the command prints, and its exit status."""
-
 import io
 import os
 import signal

@@ -1,5 +1,3 @@
-"""The event of the next round."""
-
 import json
 from base64 import b64decode, b64encode
 

@@ -1,5 +1,3 @@
-"""The rounds of a call, in functions that the command starts for each of them."""
-
 import io
 import json
 import os
@@ -20,7 +18,6 @@ def template():
 
 @pytest.fixture
 def saved(tmp_path):
-    """Return the file of the last response."""
     return tmp_path / "response.json"
 
 

@@ -1,5 +1,3 @@
-"""Every sample event in `make run`, by the command that people type."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""The command `mcp-roundtrip lint`, and the code of this project under its rules."""
-
 import ast
 from pathlib import Path
 

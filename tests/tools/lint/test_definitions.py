@@ -1,5 +1,3 @@
-"""Calls of functions in other modules of the folder."""
-
 import sys
 from collections.abc import Mapping
 from pathlib import Path

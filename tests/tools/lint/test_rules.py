@@ -1,5 +1,3 @@
-"""Each rule reports its wrong snippets, and no rule reports the right ones."""
-
 import re
 from pathlib import Path
 

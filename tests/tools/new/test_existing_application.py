@@ -1,5 +1,3 @@
-"""docs/guides/existing-application.md, followed in an application that has other functions."""
-
 import re
 import subprocess
 from collections.abc import Mapping
@@ -54,7 +52,6 @@ pytestmark = pytest.mark.anyio
 
 
 def sections(text: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the text of each member of each section of a template."""
     found: dict[str, dict[str, str]] = {}
     for section in re.finditer(r"^(\w+):\n((?: .*\n|\n)*)", text, re.MULTILINE):
         members = re.finditer(r"^  (\w+):.*\n(?:    .*\n|\n)*", section[2], re.MULTILINE)
@@ -139,7 +136,6 @@ async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Print the commands that build the layer."""
     command = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
     return subprocess.run(command.split(), cwd=folder, capture_output=True, text=True)
 

@@ -1,5 +1,3 @@
-"""``mcp-roundtrip upgrade``: what it writes, what it says, and what it refuses."""
-
 import re
 import shlex
 from importlib.metadata import version

@@ -1,5 +1,3 @@
-"""make prune deletes the versions of workers that nothing needs, and no other."""
-
 import json
 from types import SimpleNamespace
 from typing import Any

@@ -1,5 +1,3 @@
-"""Asynchronous invocations on this computer: retries, their delays, and dead-letter queues."""
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +19,6 @@ SUCCESS = InvocationResult(b"null")
 
 
 class Lambda:
-    """A function that fails `failures` times."""
-
     def __init__(self, failures, scale=1, **options):
         self.timers = ManualTimers()
         self.failures = failures

@@ -1,5 +1,3 @@
-"""Requests of web pages of other origins, and connections of other users of the computer."""
-
 import os
 import platform
 import socket

@@ -1,5 +1,3 @@
-"""`make run DEBUG=1`, at a terminal."""
-
 import os
 import pty
 import re
@@ -36,8 +34,6 @@ SOURCES = {
 
 
 class Terminal:
-    """A pseudo-terminal in which a program runs."""
-
     def __init__(self, descriptor):
         self._descriptor = descriptor
         self.shown = ""

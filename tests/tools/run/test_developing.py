@@ -1,5 +1,3 @@
-"""Output of a function for its author under `make run`."""
-
 import pytest
 
 from support.sam_applications import wait_until

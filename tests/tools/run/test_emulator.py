@@ -1,5 +1,3 @@
-"""DynamoDB and S3 as functions reach them under `make run`."""
-
 import re
 import urllib.error
 import urllib.request

@@ -1,5 +1,3 @@
-"""Functions in real runtime processes."""
-
 import json
 import os
 import sys

@@ -1,5 +1,3 @@
-"""Local callers get the reason why a function cannot run."""
-
 from textwrap import dedent
 
 import pytest

@@ -1,5 +1,3 @@
-"""A front door whose owners change while it is served."""
-
 import pytest
 
 from mcp_roundtrip_tools.catalog.command import main

@@ -1,5 +1,3 @@
-"""Access of web pages to `make run`, tested with pages in a browser."""
-
 from urllib.parse import urlsplit
 
 import pytest

@@ -1,5 +1,3 @@
-"""What is recorded of functions that run: their environments, calls to services, and lines."""
-
 import json
 
 import pytest
@@ -10,7 +8,6 @@ from support.sam_applications import http, wait_until
 
 
 def exchange(running, path):
-    """Send a request, and return its record."""
     request_id = http(running.app.url(path)).headers["apigw-requestid"]
     found = running.app.recorder.exchange(request_id)
     assert found is not None
@@ -18,7 +15,6 @@ def exchange(running, path):
 
 
 def last_direct(running, function):
-    """Return the last invocation of a function by this test."""
     found = running.app.recorder.background_invocations()
     return [each for each in found if each.function == function and each.trigger == "direct"][-1]
 

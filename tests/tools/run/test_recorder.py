@@ -1,5 +1,3 @@
-"""What the recorder drops, so that a long run needs no more memory, and listeners that raise."""
-
 from itertools import count
 
 import pytest

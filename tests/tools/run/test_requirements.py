@@ -1,5 +1,3 @@
-"""Installation of a function's requirements.txt."""
-
 from zipfile import ZipFile
 
 import pytest

@@ -1,5 +1,3 @@
-"""Local queues: messages are delivered to their consumer, delayed, and redelivered after failures."""
-
 import json
 import threading
 from collections.abc import Callable

@@ -1,5 +1,3 @@
-"""The lines that `make run` prints."""
-
 import io
 import json
 import time
@@ -70,7 +68,6 @@ def run():
 
 
 def event(name, level="INFO", **fields):
-    """Return a line of the library."""
     return {"level": level, "message": name, "timestamp": "", "service": "weather", **fields}
 
 

@@ -1,5 +1,3 @@
-"""What `mcp-roundtrip sam-local` prints when everything is prepared."""
-
 from mcp_roundtrip_tools.sam_local.command import next_command
 
 FUNCTIONS = {"orders": "OrdersFunction", "weather": "WeatherFunction"}

@@ -1,5 +1,3 @@
-"""The smoke command on endpoints that need a token, and with tokens that they refuse."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""The smoke command on servers of this package, on correct ones and on ones with a fault."""
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

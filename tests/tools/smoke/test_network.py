@@ -1,5 +1,3 @@
-"""The smoke command on servers that cannot be reached, or that answer with something else than MCP."""
-
 import socket
 import ssl
 from contextlib import closing

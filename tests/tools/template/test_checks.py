@@ -1,5 +1,3 @@
-"""Parameters that a deployment, or a function at its first request, refuses."""
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

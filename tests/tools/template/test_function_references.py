@@ -1,5 +1,3 @@
-"""How people name a function."""
-
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ from mcp_roundtrip_tools.template.model import Application, Function, TemplateEr
 
 
 def application(*functions: tuple[str, str, str]) -> Application:
-    """Return an application with functions of these logical ids, names and folders."""
     found = {
         name: Function(name, "app.handler", Path("/project", folder), (), {}, 3, 128, logical_id=logical_id)
         for logical_id, name, folder in functions

@@ -1,5 +1,3 @@
-"""What cannot run on this computer is left out with its reason; everything else of a template runs."""
-
 import re
 import subprocess
 import sys

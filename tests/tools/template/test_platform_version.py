@@ -1,5 +1,3 @@
-"""A platform that is older or newer than the package."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""The local routes are those of the deployed HTTP API."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""Unquoted YAML values are the strings that CloudFormation gets from the AWS SAM CLI."""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""The sign-in page in Chromium: with the keyboard, without findings of axe, and through its own policy."""
-
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit

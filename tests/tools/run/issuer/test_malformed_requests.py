@@ -1,5 +1,3 @@
-"""Requests to the local issuer that no client should send get an error of OAuth, and leave no traceback."""
-
 import json
 from base64 import urlsafe_b64encode
 from typing import Any

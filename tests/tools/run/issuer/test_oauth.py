@@ -1,5 +1,3 @@
-"""The OAuth endpoints of the local issuer: what they grant, and what they refuse."""
-
 import base64
 import hashlib
 import json
