@@ -1,18 +1,14 @@
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 
-from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.kms import CONFIRM_INTERVAL_S
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.delegated_keys import LIFETIME_S
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock
-from support.aws_clients import REGION
 from support.kms_clients import deployment, fails_with
 from support.tokens import BINDING, DELEGATED, NOW, Configuration
 
@@ -104,18 +100,6 @@ def test_no_request_fails_if_kms_recovers_before_the_certificate_expires(deploye
     assert issued == [NOW + LIFETIME_S, int(clock.now) + LIFETIME_S]
 
 
-@only(DELEGATED)
-def test_disabling_the_root_key_invalidates_its_certificates(deployed, strict_kms, kms, clock):
-    codec = deployed.environment(kms, clock)
-    seal(codec)
-    [arn] = deployed.keys
-    strict_kms.DisableKey(KeyId=arn)
-    clock.now += CONFIRM_INTERVAL_S
-    token = seal(codec)
-    with fails_with("DisabledException"):
-        codec.open(BINDING, token)
-
-
 @only([Configuration(delegated=True, encrypted=True)])
 def test_during_an_outage_one_request_per_minute_calls_kms_and_at_most_twice(
     deployed, strict_kms, kms, clock
@@ -149,36 +133,3 @@ def test_new_states_are_sealed_and_opened_at_any_setting_of_the_clock(deployed, 
     else:
         with pytest.raises(StateRejected):
             codec.open(BINDING, before)
-
-
-ANOTHER_REGION = "eu-west-1"
-MAC_KEY = {"KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC"}
-SIGNING_KEY = {"KeySpec": "ECC_NIST_P256", "KeyUsage": "SIGN_VERIFY"}
-
-
-def test_replica_keys_open_the_states_of_another_region(
-    deployed, clock, ministack, ministack_kms, monkeypatch
-):
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", ANOTHER_REGION)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", ministack)
-    elsewhere = AwsClients().client("kms")
-    signing, mac = (replicated(ministack_kms, **kind) for kind in (SIGNING_KEY, MAC_KEY))
-    here, there = (
-        replace(deployed, keys=[key], mac_keys=[mac_key] if deployed.mac_keys else []).environment(
-            each, clock
-        )
-        for each, key, mac_key in zip((ministack_kms, elsewhere), signing, mac, strict=True)
-    )
-    assert there.open(BINDING, seal(here, "from here")).payload == "from here"
-    assert here.open(BINDING, seal(there, "from there")).payload == "from there"
-    elsewhere.close()
-
-
-def replicated(kms, **kind):
-    """Return the ARNs of a multi-Region key and of its replica."""
-    arn = kms.create_key(MultiRegion=True, **kind)["KeyMetadata"]["Arn"]
-    replica = kms.replicate_key(KeyId=arn, ReplicaRegion=ANOTHER_REGION)["ReplicaKeyMetadata"]["Arn"]
-    assert replica == arn.replace(REGION, ANOTHER_REGION)
-    return arn, replica

@@ -7,7 +7,6 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_roundtrip_testing import Player, Round
-from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers, render_servers
 from support.extension_schemas import assert_valid
 
@@ -50,7 +49,6 @@ def names(method: str, member: str, called: str = "name") -> list[str]:
 
 
 TOOLS = names("tools/list", "tools")
-RESOURCES = [*names("resources/list", "resources", "uri"), "test://template/123/data", "test://nowhere"]
 TASKS = {"failing_job", "protocol_error_job", "confirm_delete", "multi_input"}
 
 
@@ -71,34 +69,10 @@ def test_a_prompt_asks_and_returns(prompt):
     assert last_round(Player(APP).prompt(prompt, ARGUMENTS.get(prompt))).messages
 
 
-@pytest.mark.parametrize("uri", RESOURCES)
-def test_a_resource_is_read(uri):
-    assert ("error" in Player(APP).read(uri).message) is (uri == "test://nowhere")
-
-
-def test_an_argument_is_completed():
-    ref = {"type": "ref/prompt", "name": "test_prompt_with_arguments"}
-    completed = Player(APP).request(
-        "completion/complete", ref=ref, argument={"name": "arg1", "value": "test"}
-    )
-    assert completed["result"]["completion"]["values"] == ["test", "testing"]
-
-
-def test_an_own_schema_is_listed_unchanged():
-    tools = Player(APP).request("tools/list")["result"]["tools"]
-    schemas = {tool["name"]: tool["inputSchema"] for tool in tools}
-    assert schemas["json_schema_2020_12_tool"] == load_module(APP.with_name("samples.py")).CONTACT_SCHEMA
-
-
 def test_the_front_doors_catalog_is_fresh():
     fresh = render_servers(load_function_servers(APP.parents[1]))
     command = f"python -m mcp_roundtrip_tools catalog --functions tests --output {CATALOG}"
     assert CATALOG.read_text(encoding="utf-8") == fresh, f"stale: run {command}"
-
-
-def test_the_first_tool_takes_no_arguments():
-    # The suite's header scenario calls it.
-    assert not Player(APP).call(TOOLS[0]).failed
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,12 @@ calls every tool, and tests/clients/test_real_clients.py makes the calls of each
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin
 
 import pytest
-from mcp.client import Client
 
-from mcp_roundtrip.server.options import META_PARKED_CALL
-from support.clients import Person, block_of, official
+from support.clients import Person, official
 from support.example_calls import CALLS
-from support.examples import ORDERS, PRICES, TOKYO_FORECAST
-from support.page_user import link_in
+from support.examples import PRICES, TOKYO_FORECAST
 from support.served_application import FRONT_DOOR, TEMPLATE, Served, serve
 
 pytestmark = pytest.mark.anyio
@@ -48,17 +44,6 @@ async def test_all_features_of_the_functions_are_listed(served, catalog):
         assert listed == [*(row["definition"] for row in catalog[member]), *skills]
         assert listed
     assert {tool.name for tool in lists["tools"]} >= CALLS.keys() | {"request_approval"}
-
-
-@pytest.mark.parametrize("path", [FRONT_DOOR, CALLS["provision_database"].route])
-async def test_a_client_that_cannot_be_asked_gets_a_link_and_the_arguments_that_continue_the_call(
-    served, path
-):
-    async with Client(urljoin(served.url, path)) as client:
-        asked = await client.call_tool("provision_database", ORDERS)
-        added = (asked.meta or {})[META_PARKED_CALL]["arguments"]
-        again = await client.call_tool("provision_database", ORDERS | added)
-    assert link_in(block_of(asked.content)) == link_in(block_of(again.content))
 
 
 async def test_a_prompt_asks_for_a_missing_argument(served):

@@ -18,7 +18,6 @@ from support.transformed_template import (
     documented_block,
     parameters,
     properties,
-    settings,
     with_values,
 )
 
@@ -58,14 +57,6 @@ def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_opti
         assert len(names) == len(set(names)), given
         assert all(re.fullmatch("MCP_[A-Z_]+", name) for name in names), given
         assert load_settings({"MCP_SETTINGS": with_values(text)}).auth_mode == given["AuthMode"], given
-
-
-def test_an_option_changes_the_lines_that_it_is_for():
-    issuer = "https://issuer.example"
-    lines = settings(text_of(AuthMode="bearer", TokenIssuer=issuer, TokenAudience="one, other"))
-    assert lines["MCP_TOKEN_ISSUER"] == issuer
-    assert lines["MCP_TOKEN_AUDIENCE"] == "one,other"
-    assert settings(text_of(AuditLog="hash"))["MCP_AUDIT"] == "hash:${AuditLogs}"
 
 
 @every_function

@@ -10,15 +10,6 @@ from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.lint.command import main as lint
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade
-from support.clients import Person, answered_on_page, fast_mcp, official
-from support.served_application import serve
-
-pytestmark = pytest.mark.anyio
-
-TEXT = {"text": "Ask before you count."}
-STATUS = "A-1002 is being packed."
-
-TOOLS = ("find_parts", "count_parts", "count_orders", "translate", "summarize", "find_words")
 
 
 @pytest.fixture(scope="module")
@@ -39,22 +30,6 @@ def test_the_tests_of_all_tools_pass(grown):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
     done = subprocess.run(command, cwd=grown, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-
-
-async def test_every_tool_is_served_at_the_same_address(grown):
-    log: list[str] = []
-    with serve(grown / "template.yaml", parameters={"AuthMode": "none"}, log=log.append) as app:
-        assert app.endpoint_path() == "/mcp"
-        for connect in (official, fast_mcp):
-            async with connect(app.url("/mcp"), person := Person([{"value": "A-1002"}])) as client:
-                assert await client.call("order_status", {}) == {"text": STATUS}
-            assert person.asked == ["Which order?"]
-        assert await answered_on_page(app.url("/mcp"), "order_status", "A-1002") == STATUS
-        for name in TOOLS:
-            connect = fast_mcp if name == "count_parts" else official  # it follows tasks
-            async with connect(app.url("/mcp"), Person([{"value": "words"}])) as client:
-                assert await client.call(name, TEXT) == {"length": 4, "unit": "words"}
-    assert any("tasks/get" in line for line in log)
 
 
 def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(grown, monkeypatch):
