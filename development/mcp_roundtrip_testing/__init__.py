@@ -6,25 +6,12 @@
         play = Player(server)                        # or the path of a function's app.py
         asked = play.call("provision_database", {"name": "orders"})
         assert "How large" in asked.question("size")
-        confirm = asked.answer(size={"vcpus": 16})
-        done = confirm.answer(keep=True)
+        done = asked.answer(size={"vcpus": 16}).answer(keep=True)
         assert done.structured["vcpus"] == 16
 
-Every round runs in a new environment. Only `requestState` passes from one
-round to the next.
-
-A call that becomes a task continues in workers, which share only a table
-with the requests. `crashes` kills workers at each of their calls of the table::
-
-    def test_a_database_is_made_once_whenever_a_worker_is_lost():
-        for play in crashes(lambda: Player(server, WITH_TASKS)):
-            cloud.databases.clear()
-            task = play.call("provision_database", {"name": "orders"}, size=4).task
-            assert "Keep it?" in task.question("keep")
-            assert task.answer(keep=True).structured["host"]
-            assert len(cloud.databases) == 1
-
-Time is a `FakeClock`, so tests do not wait.
+Every round runs in a new environment, and every worker of a task: only `requestState`, and a table, pass from
+one to the next. `crashes` kills workers at each of their calls of the table. Time is a `FakeClock`, so tests
+do not wait.
 """
 
 from mcp_roundtrip_testing.crashes import crashes

@@ -1,7 +1,4 @@
-"""Profiles of released clients: how each opens, what it declares, and what it does with questions.
-
-A profile is a JSON file in `profiles/`. Its `facts` name the source and the date of every member.
-"""
+"""Profiles of released clients: JSON files in `profiles/`, whose `facts` have dated sources."""
 
 from __future__ import annotations
 

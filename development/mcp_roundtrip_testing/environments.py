@@ -30,10 +30,7 @@ Source = Server | Path | Callable[[], Server]
 
 
 def load_server(source: Source) -> Server:
-    """Return the server of a new environment; a module is executed again.
-
-    Raises DefinitionError for an invalid tool, prompt or resource.
-    """
+    """Return the server of a new environment; a module is executed again. Raises DefinitionError."""
     if not isinstance(source, Path):
         server = source if isinstance(source, Server) else source()
         server.check_definitions()
@@ -46,10 +43,9 @@ def load_server(source: Source) -> Server:
 def load_module(path: Path) -> ModuleType:
     """Execute the module of a function again, with its folder first on the import path, as on Lambda.
 
-    Modules and packages in the same folder are executed again, too. The module gets a unique name, because
-    every function has a module `app`. The folder stays on the path until another function is loaded, because
-    functions also import when they run. Raises DefinitionError for an invalid tool, prompt or resource of its
-    servers.
+    Modules and packages in the folder are executed again, too. The module gets a unique name, because every
+    function has a module `app`. The folder stays on the path until another function is loaded, because
+    functions also import when they run. Raises DefinitionError.
     """
     folder = path.resolve().parent
     name = f"mcp_roundtrip_function_{folder.name}_{path.stem}"
@@ -66,10 +62,7 @@ def load_module(path: Path) -> ModuleType:
 
 
 def _forget_modules_in(folder: Path) -> None:
-    """Have the modules and packages of a folder imported again, also if another function has the names.
-
-    Packages that were installed into the folder stay: some of them can be imported only once.
-    """
+    """Have the modules in a folder imported again; installed packages stay: some can be imported once."""
     paths = [*folder.glob("*.py")]
     if not any(folder.glob("*.dist-info")):
         paths += folder.glob("*/*.py")
@@ -201,10 +194,7 @@ def unset_settings(app: Path) -> frozenset[str]:
 
 @lru_cache(8)
 def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[str]]:
-    """Return the settings without a value by the file of the handler.
-
-    A function and its worker have one file. The file lacks what one of them lacks.
-    """
+    """Return the settings without a value, by the file that a function shares with its worker."""
     try:
         from mcp_roundtrip_tools.template.functions import has_settings
         from mcp_roundtrip_tools.template.model import TemplateError
@@ -231,10 +221,7 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
 
 
 def check_settings(needs: Mapping[str, Sequence[str]], unset: Collection[str]) -> None:
-    """Compare the features of a server with its deployment, as its first request does.
-
-    Raises SettingsError if a feature cannot work, and warns if it can do less than it may do.
-    """
+    """Compare a server's features with its deployment. Raises SettingsError, or warns with SettingMissing."""
     for missing in missing_settings(needs, unset):
         if missing.is_error:
             raise missing.error

@@ -77,17 +77,11 @@ CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
 
 
 class CallFailed(AssertionError):
-    """The call does not have what the test reads: a result, a question or an error.
-
-    The cause is the exception that the tool raised, if any.
-    """
+    """The call lacks what the test reads. The cause is the exception that the tool raised, if any."""
 
 
 class NotReplayable(AssertionError):
-    """A replay of the same journal had a different outcome: the tool is not deterministic.
-
-    The message contains a diff.
-    """
+    """A replay had another outcome: the tool is not deterministic. The message contains a diff."""
 
 
 class QuestionChanged(UserWarning):
@@ -151,10 +145,7 @@ class PlayedCall(ABC):
 
     @property
     def text(self) -> str:
-        """The text blocks of a completed call, also of one that raised ToolError.
-
-        Raises CallFailed for a call that has not ended, or that an unexpected exception ended.
-        """
+        """The text blocks of a call that completed or raised ToolError. Raises CallFailed otherwise."""
         result = self._completed("content")
         if result.get("isError") and not isinstance(self.raised, ToolError | None):
             self.fail(f"the tool returned no text: {self.describe_state()}")

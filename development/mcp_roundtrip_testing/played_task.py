@@ -24,10 +24,7 @@ MAX_TURNS: Final = 1_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlayedTask(PlayedCall):
-    """A task that waits for answers, sleeps, or has ended.
-
-    `message` is the response to the last `tasks/get`.
-    """
+    """A task that waits for answers, sleeps, or has ended. `message` answers the last `tasks/get`."""
 
     task_id: str
     request: Callable[..., Mapping[str, Any]]
@@ -75,10 +72,9 @@ class PlayedTask(PlayedCall):
         return asked
 
     def answer(self, /, **answers: Any) -> PlayedTask:
-        """Answer outstanding questions as in `Round.answer`, and run the workers.
+        """Answer questions as in `Round.answer`, and run the workers. Raises CallFailed for another key.
 
-        A key is the author's or the key on the wire ("key~2" for a question that was asked again). Raises
-        CallFailed for a key that is not asked.
+        A key is the author's or the key on the wire ("key~2" for a question that was asked again).
         """
         if not all(self._wire_key(key) in self.asked for key in answers):
             self.fail(f"{describe_unasked_answers(self.asked, answers)}; now {self.describe_state()}")
@@ -105,11 +101,7 @@ class PlayedTask(PlayedCall):
         return self.poll()
 
     def poll(self) -> PlayedTask:
-        """Run workers and poll until the task rests.
-
-        If a worker is lost, advance the clock until a poll dispatches the next one. Raises AssertionError for
-        a task that never rests.
-        """
+        """Run workers, also in place of lost ones, and poll until the task rests, or raise AssertionError."""
         table = self.workers.table
         for _ in range(MAX_TURNS):
             if self.workers.work():

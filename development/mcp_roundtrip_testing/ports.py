@@ -79,10 +79,7 @@ class RecordingObserver:
 
 @dataclass(slots=True)
 class RequestObserver:
-    """Records what happens in one request, and forwards everything to `observer`.
-
-    `changed`: the keys of questions that changed. `completed`: the fields of `request_completed`.
-    """
+    """Forwards the records of one request: `changed` are keys of questions, `completed` fields of the log."""
 
     observer: Any
     errors: list[BaseException] = field(default_factory=list)
@@ -175,10 +172,9 @@ def make_ports(
     unset: Collection[str] = (),
     random_bytes: Callable[[int], bytes] = secrets.token_bytes,
 ) -> Ports:
-    """Return ports that stay within the process. Pass the same `key` to environments that share states.
+    """Return ports within this process. Share `key` to share states. `unset` settings raise SettingsError.
 
     `random_bytes` makes the random values of features; keys, tokens and their nonces are always random.
-    What needs one of the settings in `unset` raises SettingsError, as in a deployment without them.
     """
     time = clock or FakeClock()
     signer = key or LocalKey.generate()

@@ -106,10 +106,7 @@ class Round(PlayedCall):
 
     @property
     def task(self) -> PlayedTask:
-        """The task that the call became, after its workers have run until it rests.
-
-        Raises CallFailed if the call did not become a task.
-        """
+        """The task that the call became, after its workers have run until it rests. Raises CallFailed."""
         if self.result.get("resultType") != "task":
             self.fail(f"the call did not become a task: {self.describe_state()}")
         return self.player.task(self.result["taskId"])
@@ -129,10 +126,7 @@ class Round(PlayedCall):
         return self.respond(self._responses(answers)).followed()
 
     def followed(self) -> Round:
-        """Retry checkpoints without answers, as clients do, and return the round after them.
-
-        Time passes for the client if a round has journaled nothing: a step waits for its next attempt.
-        """
+        """Retry checkpoints, and return the round after them. If one journals nothing, time passes."""
         played = self
         while played.is_checkpoint:
             before, played = played, played.followed_by(played.respond())

@@ -1,12 +1,4 @@
-"""Run template.yaml in tests, as `make run` does, and write its stand-ins. It needs the extra ``local``.
-
-::
-
-    with serve(Path("template.yaml"), users=make_users("ada")) as app:
-        token = app.issuer.token("ada")
-
-Besides this module, only ``deployment`` imports ``mcp_roundtrip_tools``, when a `Player` reads the template.
-"""
+"""Run template.yaml in tests, as `make run` does, and write its stand-ins. It needs the extra ``local``."""
 
 from mcp_roundtrip_tools.catalog.skill_folders import manifest_text
 from mcp_roundtrip_tools.run.app import LocalApp

@@ -170,10 +170,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RecordingDispatcher:
-    """Records each dispatch as (worker, partition key). Like Lambda, it cannot delay.
-
-    The dispatch with the number `lost_dispatch` (from 0) is lost. `pks` has the partition keys by task id.
-    """
+    """Records each dispatch but number `lost_dispatch` (from 0). `pks` are partition keys by task id."""
 
     sent: deque[tuple[str, str]] = field(default_factory=deque)
     lost_dispatch: int | None = None
@@ -203,8 +200,7 @@ class WorkerKilled(BaseException):
 class CrashingStore:
     """A store that kills its worker at call number `killed_call` (from 0), before it is performed or after.
 
-    From then on every call raises WorkerKilled, so nothing more is written. With `on_reached`, it calls that
-    instead of killing the worker, and continues.
+    Every later call raises WorkerKilled. With `on_reached`, it calls that instead, and continues.
     """
 
     store: TaskStore

@@ -75,8 +75,7 @@ PATH = "/mcp"
 def function_events(folder: str, server: Server, written: Path) -> dict[str, Event]:
     """Return the events of the function of `folder` by file: one for each tool that no other event calls.
 
-    A tool's arguments are those of its event in `written`, the folder of the events, if the tool still has
-    these parameters.
+    The arguments are those of its event in `written`, the folder of the events, if they fit the tool.
     """
     requests = [_params(file) for file in (written / folder).glob("*.json")]
     called = {params.get("name", "") for params in requests if params}

@@ -1,4 +1,1 @@
-"""Call a tool from the terminal, and answer its questions there: `make call`.
-
-Questions, progress and errors go to standard error, so that standard output has nothing but the result.
-"""
+"""Call a tool from the terminal: `make call`. Standard output has only the result; stderr the questions."""

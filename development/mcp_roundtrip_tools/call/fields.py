@@ -33,11 +33,7 @@ _QUOTED_OR_NAME: Final = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)(?P<nam
 
 @dataclass(frozen=True)
 class Field:
-    """A member of an object. `default` is UNSET if there is none.
-
-    `options` are the values to choose from, each with the title that the user reads: those of the field,
-    or of the members of its list.
-    """
+    """A member of an object. `options` are values with titles, of it or its list. No default is UNSET."""
 
     name: str
     schema: Mapping[str, Any]
@@ -233,10 +229,7 @@ _HINTS: Final = {
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of ARGS, as a shell splits them. Raises CallFailed.
-
-    JSON, alone or as a value, is one word and keeps its quotes.
-    """
+    """Return the words of ARGS, as a shell splits them; JSON keeps its quotes. Raises CallFailed."""
     if text.lstrip().startswith("{"):
         return [text.strip()]
     try:

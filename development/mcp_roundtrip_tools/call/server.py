@@ -68,10 +68,7 @@ def _is_local(url: Any) -> TypeGuard[str]:
 
 
 def _is_same(url: str, resource: Any) -> bool:
-    """Return whether tokens for a resource are for an endpoint of this computer, by any of its names.
-
-    An application with one route for all paths has the origin as its resource; it serves every path below.
-    """
+    """Return whether tokens for a resource, which may be the origin, are for an endpoint of this computer."""
     if not _is_local(url) or not _is_local(resource):
         return False
     one, other = urlsplit(url), urlsplit(resource)

@@ -33,10 +33,7 @@ class CatalogError(McpRoundtripError):
 
 
 def load_function_servers(functions: Path) -> dict[str, Server]:
-    """Return the servers of the functions' `app.py`, by owner in alphabetical order, without the front door.
-
-    Raises CatalogError for a module with several servers, or with a definition that is invalid.
-    """
+    """Return the servers of the functions' `app.py` by owner, without the front door. Raises CatalogError."""
     paths = {path.parent.name: path for path in sorted(functions.glob("*/app.py"))}
     return load_servers({owner: path for owner, path in paths.items() if owner != FRONT_DOOR})
 
@@ -192,10 +189,7 @@ def _text(catalog: Mapping[str, Any]) -> str:
 
 
 def catalog_files(functions: Path, servers: Mapping[str, Server]) -> dict[Path, str]:
-    """Return the front door's catalog, its digest for each owner, and the files of platform/edge/.
-
-    Raises CatalogError.
-    """
+    """Return the front door's catalog, each owner's digest, and platform/edge/. Raises CatalogError."""
     catalog = catalog_of(servers)
     digests: Mapping[str, str] = catalog.get("digests", {})
     return {

@@ -40,10 +40,7 @@ def changed_files(project: Path, catalog: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def edge_files(template: str, catalog: Mapping[str, Any]) -> dict[Path, str]:
-    """Return `template` with the table for this catalog, and platform/edge/routes.yaml.
-
-    A catalog without owners has no routes.
-    """
+    """Return `template` with the table for this catalog, and the routes if it has owners."""
     folders = owners(catalog)
     return {EDGE: with_table(template, catalog), **({ROUTES: render(folders)} if folders else {})}
 

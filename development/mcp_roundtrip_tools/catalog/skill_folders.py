@@ -40,10 +40,7 @@ _PLAIN: Final = (
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """A loader with the core schema that refuses duplicate keys, anchors and aliases.
-
-    A few aliases of aliases are a document of any size, and JSON has none.
-    """
+    """A loader of the core schema without duplicate keys, and aliases, with which a document has any size."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
 

@@ -36,10 +36,7 @@ _RESULT: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[dict[str, Any], AfterVa
 
 
 def next_round(first: Result, result: Result, responses: Result) -> Result:
-    """Return the params of the next round of a call: those of the first one, the state and the responses.
-
-    Without a state or responses, the member is missing (basic/patterns/mrtr).
-    """
+    """Return the next round's params, with state and responses if there are any (basic/patterns/mrtr)."""
     state = {"requestState": result["requestState"]} if "requestState" in result else {}
     return {**first, **state, **({"inputResponses": responses} if responses else {})}
 
@@ -64,10 +61,7 @@ class _TaskRequest(_Request):
 
 
 class Connection:
-    """A connection of the official client to an endpoint, for one thread at a time.
-
-    `on_progress` and `on_log` get the progress and the log messages of requests.
-    """
+    """A connection of the official client, for one thread at a time. The callbacks get progress and logs."""
 
     def __init__(
         self,
@@ -100,10 +94,7 @@ class Connection:
         self._stack.close()  # the error is none of the client's
 
     def request(self, method: str, params: Mapping[str, Any]) -> Result:
-        """Send a request and return its result.
-
-        Raises MCPError, ValidationError for a result that is not of the specification, and Unreachable.
-        """
+        """Return the result of a request. Raises MCPError, Unreachable, ValidationError if it is wrong."""
         kind = _TaskRequest if method.startswith("tasks/") else _Request
         request, on_progress = kind(method=method, params=dict(params)), self._on_progress
         return self.run(lambda session: session.send_request(request, _RESULT, progress_callback=on_progress))
@@ -153,10 +144,7 @@ class Connection:
 
 
 class _HttpClient(httpx2.AsyncClient):
-    """Records the last response, and why there is none.
-
-    (A transport of our own would not use the proxy that the environment names.)
-    """
+    """Records the last response, or why there is none. (A transport of our own would use no proxy.)"""
 
     last: httpx2.Response | None = None
     failure: Exception | None = None

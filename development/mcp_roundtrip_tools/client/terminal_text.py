@@ -56,10 +56,7 @@ def _replaced(character: str) -> str:
 
 
 def wants_colours(stream: TextIO, variables: Mapping[str, str]) -> bool:
-    """Return whether to write colours: to a terminal, unless NO_COLOR is set; always with FORCE_COLOR.
-
-    Sources: https://no-color.org, https://force-color.org.
-    """
+    """Return whether to write colours: to a terminal; see https://no-color.org, https://force-color.org."""
     if variables.get("NO_COLOR"):
         return False
     if variables.get("FORCE_COLOR"):

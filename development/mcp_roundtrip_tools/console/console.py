@@ -68,10 +68,7 @@ SECURITY_HEADERS: Final = (
 
 
 def page_file(name: str) -> Response:
-    """Return the file with this name relative to the folder, as it is now; 404 if there is none.
-
-    The name is compared with those of the files and never joined to a path, so it cannot leave the folder.
-    """
+    """Return the file of this name, or 404. The name is joined to no path, so it cannot leave the folder."""
     files = {
         path.relative_to(WEB).as_posix(): path for path in WEB.rglob("*") if path.suffix in CONTENT_TYPES
     }
@@ -92,10 +89,7 @@ API: Final = "/console/api/"
 
 @dataclass(frozen=True, slots=True)
 class ApiRoute:
-    """A method and a path of the API, in which `{name}` stands for one segment.
-
-    `answer` returns the JSON document of the response. It may raise ConsoleError.
-    """
+    """A method and a path, in which `{name}` is a segment. `answer` returns JSON, or raises ConsoleError."""
 
     method: str
     path: str
@@ -120,10 +114,7 @@ ROUTES: Final = (
 
 
 class Console:
-    """Answers the requests to the console's port.
-
-    `endpoint` answers what the page sends to the HTTP API, which has the port `endpoint_port`.
-    """
+    """Answers the console's port; `endpoint` what the page sends to the HTTP API at `endpoint_port`."""
 
     def __init__(self, app: LocalApp, endpoint: Callable[[Request], Response], endpoint_port: int) -> None:
         self._app = app

@@ -68,10 +68,7 @@ def _is_of_another_site(request: Request, *sites: str) -> bool:
 
 
 def without_browser(request: Request, port: int) -> Request:
-    """Return a request of the console's page as a program sends it to the HTTP API at `port`.
-
-    The console plays an MCP client there, which is no browser and has no Origin.
-    """
+    """Return a request of the page as an MCP client, which is no browser, sends it to the API at `port`."""
     kept = tuple(
         (name, value)
         for name, value in request.headers

@@ -141,10 +141,7 @@ def _ignore_certificate(certificate: str, expires_at: int) -> None:
 
 
 def open_state(token: object, protections: Iterable[StateProtection]) -> Mapping[str, Any]:
-    """Return the claims of a state, verified with the first keys that have made it.
-
-    Raises ConsoleError (422).
-    """
+    """Return the claims of a state, verified with the first keys that made it. Raises ConsoleError (422)."""
     reason = "unknown_key"
     for protection in protections:
         try:

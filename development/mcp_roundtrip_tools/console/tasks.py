@@ -151,10 +151,7 @@ def find_task(app: LocalApp, task_id: str) -> FoundTask:
 
 
 def _all_tasks(app: LocalApp) -> Iterator[FoundTask]:
-    """Yield the tasks of all tables; none while nothing has used DynamoDB: the console does not start it.
-
-    A parked call is no task: its client does not know it by an id.
-    """
+    """Yield the tasks of all tables, without parked calls. The console does not start DynamoDB."""
     names = (app.settings(name).get(TABLE) for name in app.functions())
     for name in dict.fromkeys(name for name in names if name and app.emulator.is_running):
         heads = list(_heads(app.dynamodb, name))
@@ -205,10 +202,7 @@ def _result(task: Task, items: Sequence[Item]) -> Any:
 
 
 def expire_lease(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `POST tasks/{id}/expire-lease`: the next poll of the task dispatches a worker.
-
-    A worker of which a process still runs keeps its lease. Raises ConsoleError.
-    """
+    """Answer `POST tasks/{id}/expire-lease` of a lost worker: a poll dispatches. Raises ConsoleError."""
     found = find_task(app, request.parameters["id"])
     task = found.task
     if any(run.duration_ms is None for run in runs_of(app, task.pk)):

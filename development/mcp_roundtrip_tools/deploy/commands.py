@@ -1,7 +1,4 @@
-"""The commands ``build``, ``deploy``, ``rollback`` and ``url`` of ``mcp-roundtrip``.
-
-samconfig.toml has the environments. The exit status is that of sam.
-"""
+"""The commands ``build``, ``deploy``, ``rollback`` and ``url``. Their exit status is that of sam."""
 
 from __future__ import annotations
 

@@ -73,10 +73,7 @@ def pin(template: Path, target: Target) -> None:
 
 
 def built_target(template: Path, target: Target) -> Target | None:
-    """Return the target that a built template accepts, by the names of `target`.
-
-    None if `sam build` built it, and it accepts several. Raises Refused if there is no built template.
-    """
+    """Return the target that a built template accepts; None if `sam build` left several. Raises Refused."""
     if not template.is_file():
         raise Refused("Nothing is built yet: run make build.")
     declared = load(template).get("Parameters") or {}
@@ -143,10 +140,7 @@ class Deployment:
         return status
 
     def deploy(self, program: Path, *, artefact_exists: bool, asks: bool, options: Sequence[str]) -> int:
-        """Deploy; return the exit status. Raises Refused before anything is built.
-
-        `asks`: a person is at the terminal. `options` are passed to `sam deploy`.
-        """
+        """Deploy; return the exit status. `asks`: a person is there. Raises Refused before a build."""
         deployment = self._completed() if asks else self
         deployment.check()
         if artefact_exists:

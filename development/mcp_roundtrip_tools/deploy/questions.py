@@ -24,10 +24,7 @@ Check = Callable[[str], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Interview:
-    """Asks for the missing values of an environment.
-
-    `stack` and `region` are suggested: the beginning of the stack's name, and the Region.
-    """
+    """Asks for the missing values of an environment. `stack` and `region` are suggested."""
 
     tree: TemplateTree
     prompt: Prompt

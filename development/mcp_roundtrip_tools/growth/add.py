@@ -72,10 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def plan_part(project: Path, part: str, *, force: bool = False) -> Files:
-    """Return the files of a part, without those that are the same already.
-
-    Raises GrowthError and TemplateError.
-    """
+    """Return the files of a part that the project has not. Raises GrowthError and TemplateError."""
     if part not in PARTS:
         raise GrowthError(f"a part is {' or '.join(PARTS)}, not {part!r}: make add PART=pipeline")
     tree = read_tree(project / TEMPLATE)

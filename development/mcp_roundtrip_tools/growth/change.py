@@ -172,10 +172,7 @@ def changed_copy(folder: Path, changed: Mapping[Path, str]) -> Iterator[Path]:
 
 
 def changed_catalog(project: Path, added: Mapping[Path, str]) -> Files:
-    """Return what these files change in the catalog, and in the files that follow from it.
-
-    Raises GrowthError.
-    """
+    """Return what these files change in the catalog, and what follows from it. Raises GrowthError."""
     functions = project / FUNCTIONS
     with changed_copy(functions, added) as copy:
         try:

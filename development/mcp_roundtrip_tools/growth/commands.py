@@ -42,10 +42,7 @@ from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, select_
 
 
 def register(app: Path, name: str, *, tasks: bool) -> str:
-    """Return the text of `app` with the import and the registration of a tool. Raises GrowthError.
-
-    With `tasks`, the tool may become a task, and the module has a handler for the function's worker.
-    """
+    """Return the text of `app` with a tool, and with `tasks` a worker, registered. Raises GrowthError."""
     text = app.read_text("utf-8")
     try:
         tree = ast.parse(text)
@@ -133,11 +130,7 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
 
 
 def front_door_files(project: Path, functions: Mapping[str, ToolFunction]) -> dict[Path, str]:
-    """Return the module of the front door and the test of its catalog.
-
-    The front door is what clients know as the server, so it has the options of the application's server that
-    clients see.
-    """
+    """Return the front door, with what clients see of the application's server, and the catalog's test."""
     [first] = functions.values()
     return {
         project / FUNCTIONS / FRONT_DOOR / "app.py": _app(load_server(first.module)),
@@ -195,10 +188,7 @@ def new_function(arguments: Sequence[str]) -> int:
 
 
 def plan_function(project: Path, name: str, *, tasks: bool = False) -> Files:
-    """Return the files that a function with a tool of this name adds or changes.
-
-    Raises GrowthError and TemplateError.
-    """
+    """Return the files that a function with this tool adds or changes. Raises GrowthError, TemplateError."""
     check_name(name, "new-function")
     document, template = read_template(project)
     check_function_name(project, document, name)

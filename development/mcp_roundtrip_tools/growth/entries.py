@@ -16,10 +16,7 @@ from mcp_roundtrip_tools.template.yaml_reader import SafeLoader, parse
 
 
 class TemplateText:
-    """The text of a template, and its edits. Each raises TemplateError if its place does not exist.
-
-    A path has the names of the members on the way, such as ``"Resources", "Api", "Properties"``.
-    """
+    """The text of a template, and its edits at paths of names. They raise TemplateError without the place."""
 
     def __init__(self, text: str) -> None:
         self.text = text.removesuffix("\n") + "\n"
@@ -143,10 +140,7 @@ def add_function(template: TemplateText, name: str, *, with_makefile: bool) -> N
 
 
 def add_front_door(template: TemplateText, first: str, *, with_makefile: bool) -> None:
-    """Insert the front door before the function `first`, and make the endpoint lead to it.
-
-    Raises TemplateError.
-    """
+    """Insert the front door before `first`, and lead the endpoint to it. Raises TemplateError."""
     rules = _rules_of_roles(template)
     entry = _entry("front_door", "FrontDoor", "front_door", with_makefile)
     template.insert_before([*entry, ""], "Resources", first)
@@ -155,10 +149,7 @@ def add_front_door(template: TemplateText, first: str, *, with_makefile: bool) -
 
 
 def add_worker(template: TemplateText, function: ToolFunction) -> None:
-    """Insert the worker of a function and its queue. Raises TemplateError.
-
-    The worker has the function's properties and variables, except for those that every worker has.
-    """
+    """Insert a worker, with its function's properties and variables, and its queue. Raises TemplateError."""
     _need_platform(template)
     document = parse(template.text)
     name, role = name_of(document, function.logical_id), _role(document, function.logical_id)

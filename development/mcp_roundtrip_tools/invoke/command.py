@@ -45,11 +45,7 @@ def invoke_once(
     parameters: Mapping[str, str],
     variables: Mapping[str, str],
 ) -> Invoked:
-    """Run a function of a template once, with development keys and empty tables.
-
-    `show` receives the lines as they are printed, also those of functions that it invokes. Raises
-    TemplateError.
-    """
+    """Run a function once, with development keys. `show` gets the lines. Raises TemplateError."""
 
     def listen(happened: Event) -> None:
         match happened:
@@ -86,10 +82,7 @@ _HEADERS: Final = {"content-type": "application/json", "x-console": "1"}
 
 
 def invoke_in_run(port: int, template: Path, function: str | None, event: str, show: Show) -> Invoked | None:
-    """Run a function in the `make run` at this port; None if no run of this template is there.
-
-    Raises TemplateError if the run refuses the request.
-    """
+    """Run a function in the `make run` at this port; None if none has this template. Raises TemplateError."""
     console = _console(port)
     if console is None:
         return None

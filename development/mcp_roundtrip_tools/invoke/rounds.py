@@ -16,10 +16,9 @@ Answer = Callable[[Requests], Mapping[str, Any]]
 
 
 def next_event(event: Any, response: Any, answer: Answer) -> dict[str, Any]:
-    """Return the event of a call with the answers and the state of the response to its last round.
+    """Return the event of the next round of a call. Raises CallFailed if the response asks nothing.
 
-    `event` is that of any round of the call: an HTTP request in any format, or a JSON-RPC message. Raises
-    CallFailed if the response asks nothing.
+    `event` is that of any round of the call: an HTTP request in any format, or a JSON-RPC message.
     """
     result = _result(response)
     message = _message(event)

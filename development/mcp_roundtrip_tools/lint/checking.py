@@ -51,10 +51,7 @@ def suppressions(text: str) -> Iterator[Suppression]:
 
 
 def check_file(path: Path, loaded: dict[Path, Source | None] | None = None) -> list[Finding]:
-    """Return the findings of a module in the order of its lines. Raises ModuleError.
-
-    `loaded`: the modules that were imported by other ones that were checked.
-    """
+    """Return a module's findings by line. `loaded` are modules that others import. Raises ModuleError."""
     with reporting_errors(path):
         return check_text(path, read_module(path), loaded)
 

@@ -34,11 +34,7 @@ _CONTEXTS: Final = {"Context": False, "AsyncContext": True}
 
 @dataclass(frozen=True, slots=True)
 class ContextCall:
-    """A call of a method of a context, or of a function that gets one.
-
-    `is_async`: whether it has to be awaited; None if that is not known. `helper` is the function that is
-    called, if it is of this module.
-    """
+    """A call of a context's method, or of a `helper` that gets it. `is_async` is None if it is not known."""
 
     node: ast.Call
     method: str
@@ -57,11 +53,7 @@ class ContextCall:
 
 @dataclass(slots=True)
 class ContextFunction:
-    """A function that runs again in every round.
-
-    `given`: the names of its contexts.
-    `is_feature`: it is a tool, a prompt or a resource; otherwise another function calls it.
-    """
+    """A function that each round runs, with its contexts. `is_feature`: it is a tool, prompt or resource."""
 
     node: FunctionNode
     given: Sequence[str]

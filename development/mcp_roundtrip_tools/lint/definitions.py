@@ -15,10 +15,7 @@ _TRANSPARENT: Final = frozenset({"typing.Optional", "typing.Annotated", "typing_
 
 
 def definition_of(source: Source, node: ast.AST) -> Definition[ast.AST]:
-    """Follow a name such as `clients.queue` to the function, class, parameter or value that it means.
-
-    What is outside of the folder stays a name.
-    """
+    """Follow a name such as `clients.queue` to what it means. What is outside of the folder stays a name."""
     found = Definition(source, node)
     for _ in range(_MAX_NAMES):
         known = found.source.followed

@@ -62,10 +62,7 @@ def can_follow(
     at_end: Outcome = False,
     repeats: bool = True,
 ) -> Outcome:
-    """Return whether one of the calls can run after a node of the block; at its end, what `at_end` says.
-
-    Without `repeats`, loops run once.
-    """
+    """Return whether a call can run after a node; at the end `at_end`. Without `repeats`, loops run once."""
     own = _statement(source, node)
     if any(_statement(source, call) is own and _end(call) > _end(node) for call in calls):
         return True
@@ -99,10 +96,7 @@ def _end(node: ast.AST) -> tuple[int, int]:
 
 
 class _Pass:
-    """A pass through a block. `after` has each statement with what can run after its own expressions.
-
-    `calls` are the statements whose own expressions make a call.
-    """
+    """A pass: `after` has what can run after each statement's own expressions, `calls` those that call."""
 
     def __init__(self, calls: Collection[ast.AST], at_end: Outcome, *, repeats: bool) -> None:
         self.after: dict[ast.AST, Outcome] = {}

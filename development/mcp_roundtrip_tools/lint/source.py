@@ -75,10 +75,7 @@ class Source:
             node = parent
 
     def dotted(self, node: ast.AST) -> str | None:
-        """Return the full name of an expression such as `datetime.now`; None for other expressions.
-
-        Follows variables that stand for such a name. A parameter that has the name of an import is none.
-        """
+        """Return the full name that an expression, or its variable, stands for; None also for parameters."""
         parts: list[str] = []
         found: ast.AST | None = node
         for _ in range(_MAX_NAMES):
@@ -213,10 +210,7 @@ class ModuleError(Exception):
 
 
 def modules_in(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Return the modules of these files and folders, and a message for each folder without one.
-
-    Hidden folders and virtual environments are left out.
-    """
+    """Return the modules of these paths, without hidden ones, and a message for each folder without any."""
     found: dict[Path, None] = {}
     messages = []
     for path in paths:

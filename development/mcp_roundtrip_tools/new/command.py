@@ -51,10 +51,9 @@ template.yaml is for {given.runtime} on {given.architecture}.
 
 
 def write_application(folder: Path, runtime: str, architecture: str, wheel: Path | None = None) -> None:
-    """Write an application into a new folder, whose name is the application's.
+    """Write an application into a new folder of its name. Raises NewApplicationError and OSError.
 
-    `wheel` is that of this package; by default the one it was installed from. Raises NewApplicationError and
-    OSError; nothing is then left.
+    `wheel` is that of this package; by default the one it was installed from. An error leaves nothing.
     """
     if runtime not in RUNTIMES:
         raise NewApplicationError(

@@ -28,10 +28,7 @@ def installed_version() -> str:
 
 
 def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
-    """Put the wheel of this package into `folder`; return None if it was installed from an index.
-
-    `wheel` is used instead of the one that it was installed from. Raises NewApplicationError.
-    """
+    """Put `wheel`, or the installed one, into `folder`; None from an index. Raises NewApplicationError."""
     if wheel is not None:
         return _copy(wheel, folder)
     origin = _origin()
@@ -112,10 +109,7 @@ def checksums(files: Mapping[str, str]) -> str:
 
 
 def edited_files(platform: Path, written: Mapping[str, str]) -> list[str]:
-    """Return the files in `platform` that differ from what was written there.
-
-    Without SHA256SUMS, these are the files that differ from `written`, the package's.
-    """
+    """Return the files in `platform` that differ from SHA256SUMS, or without it from `written`."""
     sums = platform / CHECKSUMS
     lines = (sums.read_text("utf-8") if sums.is_file() else checksums(written)).splitlines()
     known = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}

@@ -43,10 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> Iterator[str]:
-    """Write the files of a package's platform, and yield what changes.
-
-    Raises UpgradeError and TemplateError before anything is written, and OSError.
-    """
+    """Write a package's platform, and yield what changes. Raises UpgradeError, TemplateError and OSError."""
     platform = project / PLATFORM
     before = load(platform / "template.yaml")
     after = parse(files["template.yaml"])

@@ -130,10 +130,9 @@ class LocalApp:
         return read_variables(self.environment(function))
 
     def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
-        """Run a function with edited files from the next invocation on; without files, the project's.
+        """Run a function with edited files, or again the project's; return the functions that restart.
 
-        Return the names of the functions that restart: all with the same code. The project's files are not
-        changed. Raises SourceError, TemplateError, and KeyError for an unknown function.
+        Raises SourceError, TemplateError, and KeyError for an unknown function.
         """
         with self._lock:
             before = self._project.application
@@ -181,10 +180,7 @@ class LocalApp:
         return self.current().queues
 
     def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
-        """Run a function with an event and return its response.
-
-        Raises FunctionFailed, and KeyError for an unknown function.
-        """
+        """Return the response to an event. Raises FunctionFailed, and KeyError for an unknown function."""
         if function not in self.functions() and function not in self.left_out():
             raise KeyError(function)
         context = None if client_context is None else json.dumps(client_context)
@@ -242,10 +238,7 @@ class LocalApp:
         return names
 
     def _read(self) -> Application:
-        """Return the application as it is now, with the requirements of its functions installed.
-
-        Raises TemplateError.
-        """
+        """Return the application as it is now, with requirements installed. Raises TemplateError."""
         parameters, issuer = self._options.parameters, self.addresses.issuer
         if issuer is not None:
             parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": issuer.url}
@@ -286,10 +279,7 @@ class LocalApp:
 
 @dataclass(frozen=True, slots=True)
 class Invoked:
-    """`payload` is JSON: the response, or the error if the function failed.
-
-    `log_lines` are also those of functions for which it waited.
-    """
+    """`payload` is JSON: the response, or the error. `log_lines` are also those of functions it called."""
 
     function: str
     payload: str

@@ -16,18 +16,15 @@ class Options:
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Those of the template."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """Added to the environment of every function; they override those of `Metadata.LocalRun` in the template
-    (see `services.stand_ins`)."""
+    """Added to every function's environment; they override those of `Metadata.LocalRun` in the template."""
     python: str = sys.executable
     """The interpreter of the functions, of the version of this one; it needs awslambdaric."""
     watch_interval_s: float = 1.0
-    """Sources are checked before invocations, at most once in this time, and in the background unless it is
-    0 or infinite."""
+    """The least time between checks before invocations; unless 0 or infinite, also in the background."""
     retry_delay_scale: float = 1.0
     """Multiplies the delays after which Lambda repeats a failed asynchronous invocation."""
     container_host: str | None = None
-    """Containers that know this host name reach the emulated services and the stand-ins by it, if their
-    connections are led to this computer."""
+    """The host name by which containers reach services, if connections are led to this computer."""
     fresh: bool = False
     """Whether each invocation gets a new process."""
     debug: bool = False
@@ -38,11 +35,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the servers of a run listen.
+    """Where the servers of a run listen: `url` is that of the HTTP API, also if it is not served.
 
-    `url` is that of the HTTP API, also if it is not served. `aws_url` is that of the emulated AWS services,
-    and `container_url` that for containers, if there are any. `console_url` has a slash at the end; it is
-    None if the console is not served.
+    `aws_url` and `container_url` are those of the AWS services for functions and containers. `console_url`
+    has a slash at the end; None without a console.
     """
 
     url: str

@@ -70,10 +70,7 @@ class EditedSources:
         return {name: replace(each, code=self._folder(each.code)) for name, each in functions.items()}
 
     def edit(self, function: str, files: Mapping[str, str]) -> None:
-        """Replace the edited files of a function; without files, return to the project's.
-
-        Raises SourceError, and KeyError; then the previous ones stay.
-        """
+        """Replace a function's edited files, or drop them. SourceError and KeyError change nothing."""
         code = self._projects[function]
         if not files:
             self._copies.pop(code, None)
@@ -82,10 +79,7 @@ class EditedSources:
         self._copies[code] = _Copy(dict(files), self._write(code, files))
 
     def refresh(self, changed: Iterable[Path]) -> None:
-        """Copy the code folders again that contain a changed file, with the same edited files.
-
-        Raises SourceError.
-        """
+        """Copy the code folders again that contain a changed file. Raises SourceError."""
         for code, copy in self._copies.items():
             if any(path.is_relative_to(code) for path in changed):
                 self._copies[code] = _Copy(copy.files, self._write(code, copy.files))
@@ -117,10 +111,7 @@ def _copy(code: Path, folder: Path, files: Mapping[str, str]) -> None:
 
 
 def source_files(code: Path) -> dict[str, str]:
-    """Return the texts of the source files of a folder by name, in alphabetical order.
-
-    Hidden files, large ones, and links that lead out of the folder are left out.
-    """
+    """Return the source files of a folder by name, without hidden and large ones, and links out of it."""
     found = {}
     root = code.resolve()
     for path in sorted(code.rglob("*")):

@@ -42,8 +42,7 @@ CONSOLE_PORT: Final = 2
 """Ports after that of the HTTP API. While another program uses one of them, a free port is selected."""
 
 API_URL: Final = "http://127.0.0.1:3000"
-"""The URL that functions have of an HTTP API that is not served. It is the same each time, because a state is
-valid for one audience."""
+"""The URL of an HTTP API that is not served: always the same, because a state is valid for one audience."""
 
 
 @contextmanager
@@ -139,10 +138,7 @@ def _listen_for_clients(
     users: Sequence[User] | None,
     with_console: bool,
 ) -> tuple[list[HttpServer], Addresses]:
-    """Return the servers; the stack closes them. Raises OSError if `port` is in use.
-
-    With `users`, an issuer for them runs already.
-    """
+    """Return the servers; the stack closes them. An issuer runs already. OSError: `port` is in use."""
     gateway = Gateway(
         app.routes,
         app.run,

@@ -48,10 +48,7 @@ def addresses(app: LocalApp, host: str) -> dict[str, str]:
 
 
 def container_variables(app: LocalApp, in_network: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Return the content of the file for `--env-vars`: logical id -> the function's variables.
-
-    `in_network` has the URLs for containers by the URLs for this computer.
-    """
+    """Return the file for `--env-vars`. `in_network` has URLs for containers by those for this computer."""
 
     def moved(value: str) -> str:
         return _SERVER.sub(lambda url: in_network.get(url[0], url[0]), value)
@@ -172,10 +169,7 @@ def _image(app: LocalApp) -> str:
 
 
 def next_command(written: Iterable[str], logical_id: Callable[[str], str], network: str) -> str:
-    """Return what to type in another terminal.
-
-    `written` are the live events, and `logical_id` finds a function by the folder of its events.
-    """
+    """Return what to type in another terminal. `logical_id` finds a function by the folder of its events."""
     sam = INSTALLED if INSTALLED.exists() else "sam"
     options = f"--env-vars events/{ENV_VARS} --docker-network {network}"
     commands = [f"  {sam} local invoke FUNCTION -e EVENT {options}"]  # no event asks

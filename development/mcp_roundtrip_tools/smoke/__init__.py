@@ -1,5 +1,4 @@
-"""Checks of a deployed endpoint from the outside: `make smoke`.
+"""Checks of a deployed endpoint from the outside, from the network to a whole call: `make smoke`.
 
-The checks go from the network to a whole call. Each finding is one sentence; a wrong one says what to change.
-The official Python client sends the requests for tools.
+Each finding is one sentence; a wrong one says what to change.
 """

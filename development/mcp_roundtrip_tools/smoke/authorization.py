@@ -84,10 +84,7 @@ def _challenged(response: httpx2.Response, findings: Findings, missing: str | No
 
 
 def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mapping[str, Any]:
-    """Check the metadata of the resource (RFC 9728); return it, or nothing.
-
-    `named` is the URL in the challenge, or empty.
-    """
+    """Check the metadata of the resource (RFC 9728), which a challenge may have `named`; return it, or {}."""
     urls = build_protected_resource_metadata_discovery_urls(named, endpoint.url)
     url, document = _first_document(endpoint, urls[:1] if named else urls)
     if document is None:
@@ -115,10 +112,7 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mappin
 
 
 def check_issuer(endpoint: Endpoint, metadata: Mapping[str, Any], findings: Findings) -> Mapping[str, Any]:
-    """Check the metadata of the authorization server (RFC 8414, OpenID Connect); return it, or nothing.
-
-    `metadata` is that of the resource.
-    """
+    """Check the metadata of the authorization server (RFC 8414, OpenID Connect); return it, or nothing."""
     if not metadata:
         return {}
     issuer = _texts(metadata["authorization_servers"])[0]
@@ -144,10 +138,7 @@ def check_issuer(endpoint: Endpoint, metadata: Mapping[str, Any], findings: Find
 
 
 def check_token(endpoint: Endpoint, findings: Findings) -> None:
-    """Check that the endpoint accepts the token, and is an MCP server of the current version.
-
-    Raises Stopped if not, with the reason.
-    """
+    """Check that the endpoint accepts the token, and speaks the current version. Raises Stopped if not."""
     response = endpoint.discover()
     if response.status_code == 401 and endpoint.token is not None:
         said = challenge_parameter(response, "error_description")

@@ -1,7 +1,4 @@
-"""Read the functions of a template, and find one by how people name it.
-
-Source: AWS SAM developer guide, "AWS::Serverless::Function".
-"""
+"""Read functions, and find one by how people name it (SAM developer guide, "AWS::Serverless::Function")."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ _OWN_LAYER: Final = {"Ref": "RoundtripLayer"}
 
 @dataclass(frozen=True, slots=True)
 class FunctionReader:
-    """Reads functions. `given` are variables of every function, which replace those of the template.
-
-    `layers` are folders by the ARNs of layers.
-    """
+    """Reads functions, with the variables `given` in place of the template's. `layers` are folders by ARN."""
 
     layers: Mapping[str, Path]
     api_url: str
@@ -201,10 +195,7 @@ def has_settings(environment: Mapping[str, Any]) -> bool:
 
 
 def find_function(application: Application, reference: str | None) -> Function:
-    """Return the function with this logical id, name, ARN or folder; without one, the only function.
-
-    Raises TemplateError, which lists the functions.
-    """
+    """Return the function of a logical id, name, ARN or folder, or the only one. Raises TemplateError."""
     functions = application.functions
     if reference is None:
         if len(functions) == 1:

@@ -23,10 +23,7 @@ class Unresolvable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TemplateNames:
-    """The values that names refer to: `values` for Ref, `attributes` for GetAtt by ``Resource.Attribute``.
-
-    A value may be Unresolvable, with its reason.
-    """
+    """What names refer to: `values` for Ref, `attributes` for GetAtt. A value may be Unresolvable."""
 
     values: Mapping[str, Any]
     attributes: Mapping[str, Any]
@@ -35,10 +32,7 @@ class TemplateNames:
 
 
 def resolve(node: Any, names: TemplateNames) -> Any:
-    """Return the value of `node` with intrinsic functions resolved; None for AWS::NoValue.
-
-    Raises Unresolvable with the reason.
-    """
+    """Return the value of `node`; None for AWS::NoValue. Raises Unresolvable with the reason."""
     value = _resolve(node, names)
     return None if value is _NO_VALUE else value
 

@@ -30,10 +30,7 @@ LOCAL_URL: Final = "http://127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class LocalServices:
-    """What a template has on this computer: the URLs of its API and of SQS, and a part of its keys' ids.
-
-    `key_set` tells the keys of one run from those of another one.
-    """
+    """The URLs of the API and of SQS on this computer, and what tells a run's keys from those of others."""
 
     api_url: str
     sqs_url: str

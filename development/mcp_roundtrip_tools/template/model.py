@@ -175,11 +175,7 @@ def queue_arn(name: str) -> str:
 
 @dataclass(slots=True)
 class LeftOut:
-    """The parts of one template that are not served, with their reasons.
-
-    `targets` has the reason of each function and integration, by the name that routes and callers use.
-    `notes` has the reasons of all other parts.
-    """
+    """What a template does not serve, with reasons: `targets` by the name that routes use, other `notes`."""
 
     targets: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -203,10 +199,7 @@ def describe_left_out(application: Application) -> list[str]:
 
 
 def hint(name: str, known: Mapping[str, str] | Iterable[str], listed: Iterable[str] | None = None) -> str:
-    """Return what an error about an unknown name adds: the nearest name, otherwise those that exist.
-
-    `known` may be a mapping to what is suggested. `listed` are the names that exist, if not all of `known`.
-    """
+    """Return the name nearest to an unknown one, or what `known` suggests for it; without one what exists."""
     meant = known if isinstance(known, Mapping) else {each: each for each in known}
     nearest = get_close_matches(name, meant, 1)
     exist = ", ".join(meant if listed is None else listed)

@@ -124,10 +124,7 @@ def required_parameters(declared: Mapping[str, Any]) -> list[str]:
 
 
 def placeholder_parameters(path: Path) -> dict[str, str]:
-    """Return values for the parameters without a default: AuthMode none, the first allowed one, or the name.
-
-    They tell which settings have a value. Raises TemplateError.
-    """
+    """Return placeholders for parameters, to know which settings have a value. Raises TemplateError."""
     declared = load(path).get("Parameters") or {}
     names = required_parameters(declared)
     found = {name: str([*declared[name].get("AllowedValues", []), name][0]) for name in names}
@@ -135,10 +132,7 @@ def placeholder_parameters(path: Path) -> dict[str, str]:
 
 
 def with_auth_mode(path: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the parameters with AuthMode none, if the template requires that one and it is not given.
-
-    Raises TemplateError.
-    """
+    """Return the parameters, with AuthMode none if one is required and not given. Raises TemplateError."""
     required = required_parameters(load(path).get("Parameters") or {})
     return {"AuthMode": "none", **given} if "AuthMode" in required else dict(given)
 

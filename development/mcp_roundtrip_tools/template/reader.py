@@ -1,7 +1,4 @@
-"""Read a SAM template: its functions, layers, routes, keys, queues, tables and buckets.
-
-Sources: AWS SAM developer guide, "AWS SAM resources and properties" and "Globals section".
-"""
+"""Read a SAM template (SAM developer guide, "AWS SAM resources and properties" and "Globals section")."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The resources of a template that exist under its conditions, with the properties of Globals.
-
-Source: AWS SAM developer guide, "Globals section".
-"""
+"""The resources that exist under a template's conditions (SAM developer guide, "Globals section")."""
 
 from __future__ import annotations
 
@@ -131,10 +128,7 @@ NESTED: Final = {APPLICATION: "Location", STACK: "TemplateURL"}
 def read_resources(
     document: Mapping[str, Any], names: TemplateNames, folder: Path, stack: str = ""
 ) -> tuple[dict[str, TemplateResource], dict[str, str]]:
-    """Return the resources that exist, by logical id, and why a condition cannot be evaluated, by name.
-
-    Raises TemplateError if a resource is none.
-    """
+    """Return the resources by logical id, and why conditions have no value, by name. Raises TemplateError."""
     found: dict[str, TemplateResource] = {}
     problems: dict[str, str] = {}
     shared = (document.get("Globals") or {}).get("Function") or {}

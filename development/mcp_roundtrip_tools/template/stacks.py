@@ -37,10 +37,7 @@ from mcp_roundtrip_tools.template.template_tree import TemplateTree
 
 
 class Values(dict[str, Any]):
-    """Values by name, each computed when it is first read: a value, or why there is none.
-
-    `compute` raises KeyError for a name that does not exist.
-    """
+    """Values by name, or why there is none, computed when they are first read. `compute` raises KeyError."""
 
     def __init__(self, compute: Callable[[str], Any]) -> None:
         super().__init__()

@@ -16,10 +16,7 @@ from mcp_roundtrip_tools.template.yaml_reader import load
 
 @dataclass(frozen=True, slots=True)
 class TemplateTree:
-    """A template with those of its nested stacks, by the logical ids of the stacks.
-
-    `label` is how messages name it: its path as the parent's template has it.
-    """
+    """A template with those of its nested stacks, by logical id. `label` is its path in the parent's."""
 
     path: Path
     label: str
@@ -102,11 +99,7 @@ PACKAGE = "mcp-roundtrip"
 
 
 def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
-    """Raise TemplateError if the platform is older or newer than the package.
-
-    `tree` is the template of the application; one without a platform is accepted. `installed` is the version
-    of the package, by default the one that is installed.
-    """
+    """Raise TemplateError if the platform, if there is one, is older or newer than the package."""
     installed = installed or version(PACKAGE)
     for nested in tree.nested.values():
         written = platform_version(nested.document)

@@ -1,7 +1,4 @@
-"""MRT006: known side effects that every round repeats, because they are in no step.
-
-They are calls of clients of HTTP and AWS, processes, mail and files.
-"""
+"""MRT006: known side effects outside steps: calls of HTTP, AWS and mail clients, processes and files."""
 
 from __future__ import annotations
 

@@ -87,10 +87,7 @@ def _returned_by(source: Source, node: ast.expr, seen: set[ast.AST]) -> str | No
 
 
 def _carried(source: Source, node: ast.AST, seen: set[ast.AST]) -> str | None:
-    """Return the remedy if such a value is the value of an expression, or a part of it.
-
-    `seen`: the expressions that are followed, because functions may call each other.
-    """
+    """Return the remedy if an expression has such a value. `seen`: functions may call each other."""
     source, node = definition_of(source, node)
     if node in seen or not isinstance(node, ast.expr):
         return None

@@ -30,10 +30,7 @@ _IGNORES_ORDER: Final = frozenset({"sorted", "len", "sum", "min", "max", "any", 
 
 
 def is_unordered(source: Source, node: ast.AST, seen: set[ast.AST]) -> bool:
-    """Return whether iterating over a value depends on an order that another process does not repeat.
-
-    `seen`: the expressions that are followed, because variables may refer to each other.
-    """
+    """Return whether processes iterate a value in different orders. `seen`: variables may refer to others."""
     if isinstance(node, ast.Name) and _is_sorted_in_place(source, node):
         return False
     grown_from = _grown_from(source, node)

@@ -34,10 +34,9 @@ INTEGRATION_TIMEOUT_S = 30.0
 class Gateway:
     """Converts a request to an event, invokes the function of its route, and records the HTTP response.
 
-    `routes`, `cors` and `left_out` are called for every request: the template may change. `invoke` runs
-    a function; `left_out` has the reasons why others do not run here: their routes answer with 501.
-    Requests from pages of origins that the CORS configuration does not list get 403. API Gateway does not do
-    that, but with AuthMode none every page in the developer's browser could call tools.
+    `routes`, `cors` and `left_out` (why functions do not run: 501) are called for every request: the template
+    may change. Pages of origins that CORS does not list get 403. API Gateway does not do that, but with
+    AuthMode none every page in the developer's browser could call tools.
     """
 
     routes: Callable[[], Sequence[Route]]

@@ -56,10 +56,7 @@ def path_parameters(pattern: str, path: str) -> dict[str, str] | None:
 
 
 def shortest_path(routes: Iterable[Route]) -> str:
-    """Return the shortest path without variables that accepts POST; `/` if there is none.
-
-    Among the routes of MCP servers it is that of the endpoint.
-    """
+    """Return the shortest path without variables that accepts POST, that of the endpoint; `/` without one."""
     posted = [route.path for route in routes if route.method in ("ANY", "POST") and "{" not in route.path]
     paths = ("/" if path == "$default" else path for path in posted)
     return min(paths, key=len, default="/")
@@ -109,10 +106,7 @@ class Cors:
         return any(allowed in (origin, "*", f"{scheme}://*") for allowed in self.allow_origins)
 
     def preflight(self, request: Request) -> Response | None:
-        """Return the response to a preflight request, None for other requests.
-
-        The response to an origin that is not allowed has no CORS headers.
-        """
+        """Return the response to a preflight request; None for others. An origin may get no headers."""
         is_preflight = request.method == "OPTIONS" and request.header("access-control-request-method")
         if not is_preflight or request.header("origin") is None:
             return None
@@ -158,8 +152,7 @@ _EVENTS: Final = frozenset({"misconfigured", "definition_failed"})
 def explain_fault(request: Request, response: Response, exchange: HttpExchange, folder: Path) -> Response:
     """Return the response with the problem of the function instead of a neutral text.
 
-    Functions without a problem keep their responses, and so do requests through a proxy, whose callers may be
-    on other computers. `folder` is that of the template.
+    Requests through a proxy keep it: their callers may be on other computers. `folder` is the template's.
     """
     is_fault = response.status == 500 or member(json_object(response.body), "error", "code") == INTERNAL_ERROR
     if not is_fault or came_through_proxy(request):

@@ -24,10 +24,9 @@ RunFunction = Callable[[InvokeRequest], InvocationResult]
 
 @dataclass(frozen=True, slots=True)
 class AsyncInvocations:
-    """Runs accepted invocations, and repeats those that fail.
+    """Runs accepted invocations, and repeats those that fail, after delays times `retry_delay_scale`.
 
-    `functions` returns the functions of the template by name. `send` puts a message into the queue with an
-    ARN, and returns False if it does not exist. `retry_delay_scale` multiplies the delays of retries.
+    `send` puts a message into the queue with an ARN, and returns False if it does not exist.
     """
 
     functions: Callable[[], Mapping[str, Function]]

@@ -46,10 +46,7 @@ class LogText:
 
 
 def readable(line: str) -> LogText | None:
-    """Return what a person should see of a line; None for nothing.
-
-    Nothing is shown of metrics, and of the library's events below WARNING.
-    """
+    """Return what a person sees of a line; None for metrics, and the library's events below WARNING."""
     if found := _LAMBDA_TEXT.fullmatch(line):
         return None if found[2].startswith(_ADVICE) else LogText(found[2], found[1])
     document = json_object(line)
@@ -140,10 +137,7 @@ _HIDDEN: Final = _INSTALLED | {
 
 
 def author_traceback(text: str, folder: Path) -> str:
-    """Return a traceback without the frames of Python, of installed packages and of the layer.
-
-    `folder` is that of the template. Paths below it are relative.
-    """
+    """Return a traceback with only the author's frames, and paths relative to `folder`, the template's."""
     kept = _kept_lines(text, lambda path: _is_author_s(path, folder))
     lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept).replace(f'File "{folder}/', 'File "')
     return lines if len(lines) <= MAX_TEXT else f"…{lines[-MAX_TEXT:]}"

@@ -16,11 +16,7 @@ from mcp_roundtrip_tools.template.model import Function, short_name
 
 
 class RecordedEnvironment(ProcessEnvironment):
-    """An execution environment whose invocations and lines are recorded.
-
-    `id` names it, such as ``weather-3``. `invocation` is what it serves now. `suffix` is that of its access
-    key.
-    """
+    """A recorded environment: its `id`, such as ``weather-3``, and the `suffix` of its access key."""
 
     def __init__(
         self,
@@ -146,11 +142,7 @@ MAX_CONCURRENCY = 10
 
 
 class Pool:
-    """The execution environments of one function.
-
-    An invocation starts a process if none is idle, and with `fresh` always. Beyond MAX_CONCURRENCY processes,
-    invocations wait.
-    """
+    """The processes of a function: idle or `fresh` ones, up to MAX_CONCURRENCY; then invocations wait."""
 
     def __init__(self, launch: Callable[[], RecordedEnvironment], *, fresh: bool = False) -> None:
         self._launch = launch

@@ -21,10 +21,7 @@ class PipError(Exception):
 
 
 def install_packages(folder: Path, pip: Sequence[str], cwd: Path | None = None) -> None:
-    """Run a command of pip that installs packages into `folder`, which exists when all of them are installed.
-
-    Raises PipError.
-    """
+    """Run a command of pip. `folder` exists when all packages are installed into it. Raises PipError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".unfinished-") as unfinished:
         packages = Path(unfinished, "packages")
@@ -40,10 +37,9 @@ def install_packages(folder: Path, pip: Sequence[str], cwd: Path | None = None) 
 def install_requirements(
     function: Function, python: str, cache: Path, log: Callable[[str], None]
 ) -> Function:
-    """Return the function with the folder of its requirements, and install them if necessary.
+    """Return the function with the folder of its requirements in `cache`, one for each content of a file.
 
-    `python` installs them into `cache`: one folder for each different content of a file. Raises TemplateError
-    if pip cannot install them.
+    `python` installs them if necessary. Raises TemplateError if pip cannot.
     """
     file = function.code / FILE
     if not file.is_file() or _is_built(function.code) or not _names(text := file.read_text("utf-8")):

@@ -1,7 +1,4 @@
-"""The Lambda Runtime API for one runtime process.
-
-Source: AWS Lambda developer guide, "Using the Lambda runtime API for custom runtimes" (2018-06-01).
-"""
+"""The Lambda Runtime API of a process ("Using the Lambda runtime API for custom runtimes", 2018-06-01)."""
 
 from __future__ import annotations
 

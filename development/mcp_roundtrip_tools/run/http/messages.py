@@ -9,10 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """An HTTP request. `target` is percent-encoded; `body` is empty if `too_large`.
-
-    The client that the console plays sends requests that are `from_console`.
-    """
+    """An HTTP request: `target` is encoded, `body` empty if `too_large`. The console's is `from_console`."""
 
     method: str
     target: str

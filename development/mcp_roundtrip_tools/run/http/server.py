@@ -1,8 +1,4 @@
-"""An HTTP/1.1 server on 127.0.0.1 that calls a function for each request.
-
-h11 parses requests and frames responses. This module moves bytes between h11 and a socket, in one thread
-for each connection.
-"""
+"""An HTTP/1.1 server on 127.0.0.1: h11 parses and frames, a thread moves the bytes of each connection."""
 
 from __future__ import annotations
 
@@ -26,10 +22,7 @@ MAX_BODY = 64 * 1024 * 1024
 """The largest request body in bytes, unless a server has a limit of its own."""
 
 _MAX_HEAD = 1024 * 1024 + 64 * 1024
-"""The largest request line and headers, in bytes.
-
-Lambda's runtime client sends the text of an exception in a header of up to 1 MiB.
-"""
+"""The largest request line and headers in bytes: a runtime sends an exception in a header of up to 1 MiB."""
 
 _DRAINED = 64 * 1024 * 1024
 """The bytes of a refused body that are read. A client that is cut off while it sends sees no response."""

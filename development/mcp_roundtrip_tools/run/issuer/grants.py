@@ -28,10 +28,7 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A valid request of a client; with a `user`, what that user has granted.
-
-    `challenge` is of PKCE, in its method S256.
-    """
+    """A valid request of a client, `challenge` is of PKCE (S256); with a `user`, what that one granted."""
 
     client: Client
     redirect_uri: str
@@ -90,10 +87,7 @@ class RedirectedError(Exception):
 
 
 def read_request(given: Mapping[str, str], issuer: LocalIssuer) -> Grant:
-    """Return the request in these parameters.
-
-    Raises OAuthError while no redirect URI is known that may receive the error, then RedirectedError.
-    """
+    """Return the request. Raises OAuthError, and RedirectedError once a redirect URI may receive it."""
     client = find_client(given.get("client_id", ""))
     redirect_uri = given.get("redirect_uri") or client.redirect_uris[0]
     if not client.allows(redirect_uri) or ("redirect_uri" not in given and len(client.redirect_uris) > 1):

@@ -37,10 +37,9 @@ DEFAULT_USERS: Final = (User("ada"), User("bob"))
 
 
 def make_users(names: str, scopes: str | None = None) -> tuple[User, ...]:
-    """Return users from names separated by spaces or commas. Without names, DEFAULT_USERS.
+    """Return users of names separated by spaces or commas; without names DEFAULT_USERS. Raises OAuthError.
 
-    `scopes` are those of each user, separated by spaces; None means those that a client requests. Raises
-    OAuthError.
+    `scopes` are those of each user, separated by spaces; None means those that a client requests.
     """
     found = None if scopes is None else parse_scopes(scopes)
     given = names.replace(",", " ").split() or [each.name for each in DEFAULT_USERS]
@@ -96,10 +95,7 @@ class LocalIssuer:
     def token(
         self, user: str, scopes: Iterable[str] | None = None, *, client_id: str = CONSOLE_CLIENT
     ) -> str:
-        """Return an access token (RFC 9068); every name can sign in. Without `scopes`, with the user's.
-
-        Raises OAuthError.
-        """
+        """Return an access token (RFC 9068) for any name, by default with its scopes. Raises OAuthError."""
         known = {each.name: each for each in self.users}
         found = known.get(user) or User(check_name(user), self.users[0].scopes if self.users else None)
         granted = found.default_scopes(()) if scopes is None else parse_scopes(scopes)
@@ -121,10 +117,7 @@ class LocalIssuer:
 def read_users(
     names: str | None, scopes: str | None, parameters: Mapping[str, str]
 ) -> tuple[User, ...] | None:
-    """Return the users of the local issuer, or None if it does not run. Raises TemplateError.
-
-    It runs if users or scopes are given, and for AuthMode bearer without a TokenIssuer.
-    """
+    """Return the users of the local issuer, or None if it does not run. Raises TemplateError."""
     mode, has_issuer = parameters.get("AuthMode", "bearer"), bool(parameters.get("TokenIssuer"))
     if names is None and scopes is None:
         return make_users("") if "AuthMode" in parameters and mode == "bearer" and not has_issuer else None

@@ -85,10 +85,7 @@ class RunRecorder:
         environment_id: str,
         is_new_environment: bool,
     ) -> RecordedInvocation:
-        """Record the start of an invocation.
-
-        It belongs to its caller if that waits for its result.
-        """
+        """Record the start of an invocation, which belongs to a caller that waits for its result."""
         cause = current_cause()
         invocation = RecordedInvocation(
             request_id or str(uuid4()),

@@ -192,10 +192,7 @@ def request_message(exchange: HttpExchange) -> dict[str, Any]:
 
 
 def response_message(exchange: HttpExchange) -> dict[str, Any]:
-    """Return the JSON-RPC response; an empty object if there is none.
-
-    In an event stream, notifications precede it.
-    """
+    """Return the JSON-RPC response, in an event stream behind notifications; an empty object without one."""
     if not header(exchange.response_headers, "content-type").startswith("text/event-stream"):
         return json_object(exchange.response_body)
     found: dict[str, Any] = {}

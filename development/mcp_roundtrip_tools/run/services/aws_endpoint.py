@@ -119,10 +119,7 @@ def _presigned_key_id(request: Request) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AwsEndpoint:
-    """Leads each request to the service that it is signed for; `others` answers for all other services.
-
-    `services` are keyed by the service's name in signatures.
-    """
+    """Leads each request to the service, by its name in signatures, that it is signed for, or to `others`."""
 
     services: Mapping[str, Respond]
     others: Respond
@@ -145,11 +142,7 @@ def record_calls(
     find_invocation: Callable[[Request], RecordedInvocation | None],
     key_name: Callable[[str], str],
 ) -> Respond:
-    """Return `respond` with the calls of functions recorded.
-
-    `find_invocation` returns the invocation that makes a request. `key_name` returns a readable name of a KMS
-    key.
-    """
+    """Return `respond`, which records calls of the invocations that are found. `key_name` names a KMS key."""
 
     def recorded(request: Request) -> Response:
         invocation, started_ms = find_invocation(request), recorder.now_ms()

@@ -26,10 +26,7 @@ class ServiceFault(Exception):
 
 
 def respond_json(operation: Callable[[], Mapping[str, Any] | None], version: str = "1.1") -> Response:
-    """Return the response of an operation, which returns a JSON object or nothing; or its error response.
-
-    They are in a version of the AWS JSON protocol.
-    """
+    """Return the response, or error response, of an operation, in a version of the AWS JSON protocol."""
     content_type = f"application/x-amz-json-{version}"
     try:
         answer = operation()

@@ -1,7 +1,4 @@
-"""Lambda's Invoke operation, with which functions invoke each other.
-
-Source: AWS Lambda API reference, "Invoke".
-"""
+"""Lambda's Invoke operation, with which functions invoke each other (AWS Lambda API reference, "Invoke")."""
 
 from __future__ import annotations
 

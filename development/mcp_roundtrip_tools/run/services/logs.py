@@ -24,11 +24,7 @@ TOO_OLD_MS: Final = 14 * 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class FakeLogs:
-    """Log groups, streams and events. Thread-safe.
-
-    `has_group` returns whether a log group exists. `on_line` is called with the group and each message.
-    `calls` has the operations of all requests.
-    """
+    """The streams of log groups. Thread-safe. `on_line` gets group and message; `calls` all operations."""
 
     has_group: Callable[[str], bool]
     on_line: Callable[[str, str], None] = lambda group, message: None

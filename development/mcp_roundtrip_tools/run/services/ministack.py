@@ -162,10 +162,7 @@ class Installation:
         self._failure: MinistackError | None = None
 
     def packages(self) -> Path | None:
-        """Return the folder that has ministack, after an installation if necessary; None if PYTHON has it.
-
-        Raises MinistackError.
-        """
+        """Install ministack if necessary; return its folder, None if PYTHON has it. Raises MinistackError."""
         with self._lock:
             if self._failure is not None:
                 raise self._failure

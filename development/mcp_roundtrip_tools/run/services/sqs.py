@@ -27,10 +27,7 @@ MAX_VISIBILITY_S: Final = 43_200
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A message. Its receipt handle is that of the last receive; times are epoch seconds.
-
-    `caller` is the id of the invocation that sent it.
-    """
+    """A message that the invocation `caller` sent. Times are epoch seconds."""
 
     body: str
     sent_s: float
@@ -70,10 +67,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Answers requests, and delivers each message to the function of its queue until the function succeeds.
-
-    `queues` returns the queues of the template by name. `run` runs a function.
-    """
+    """Answers requests, and delivers each message to the reader of its queue until the reader succeeds."""
 
     queues: Callable[[], Mapping[str, Queue]]
     run: Callable[[InvokeRequest], InvocationResult]

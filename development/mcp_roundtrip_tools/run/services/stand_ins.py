@@ -1,16 +1,8 @@
 """Stand-ins for the services that functions call: Python files, served on 127.0.0.1 while the template runs.
 
-The template names them::
-
-    Metadata:
-      LocalRun:
-        StandIns:
-          WEATHER_API_URL: development/stand_ins/open_meteo.py
-        Variables:
-          APPROVERS: grace=grace@example.com
-
-Each file defines ``respond(request: Request) -> Response``. Every function gets the stand-in's URL in that
-variable, and the values of `Variables`; both override the template's own environment variables.
+`Metadata.LocalRun` of the template names them in `StandIns`, and has `Variables`. Each file defines
+``respond(request: Request) -> Response``. Every function gets a stand-in's URL in the variable of its name;
+both override the template's environment variables.
 """
 
 from __future__ import annotations
@@ -34,8 +26,7 @@ Respond = Callable[[Request], Response]
 def serve_stand_ins(template: Path, names: Collection[str] = LOCAL_NAMES) -> Iterator[dict[str, str]]:
     """Serve the template's stand-ins until the block ends; yield the variables that functions need.
 
-    Requests may name one of `names` as their host. Raises TemplateError for a file that is missing or defines
-    no `respond`, and for an invalid variable.
+    Requests may name one of `names` as host. Raises TemplateError for an invalid file or variable.
     """
     section = _section(template)
     found = {name: _variable(name, value) for name, value in section.get("Variables", {}).items()}

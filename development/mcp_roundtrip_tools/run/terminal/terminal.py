@@ -45,11 +45,7 @@ _FUNCTION: Final = re.compile(r"\[([^\]\s]+)\] ")
 
 
 class Terminal:
-    """A listener of the recorder that writes lines of text.
-
-    What functions print is above the line of their request, which is written when it has ended. `write` gets
-    one or more lines.
-    """
+    """Writes text: what functions print, and below, when it has ended, the line of their request."""
 
     def __init__(self, write: Callable[[str], None], styles: Styles) -> None:
         self._write = write
@@ -198,10 +194,7 @@ def banner(
     fresh: bool = False,
     debug: bool = False,
 ) -> str:
-    """Return the URLs of the console and of the endpoint, and what is special about this run.
-
-    `anonymous`: AuthMode is none because no other one is given.
-    """
+    """Return the URLs, and what is special about this run. `anonymous`: AuthMode is none by default."""
     mcp, url = mcp_url(app), console_url(app)
     config = json.dumps({"type": "http", "url": mcp})
     rows = [
