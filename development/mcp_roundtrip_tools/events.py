@@ -20,7 +20,7 @@ from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.client.sample_values import sample_value
-from mcp_roundtrip_tools.growth.functions import TEMPLATE, tool_functions
+from mcp_roundtrip_tools.growth.entries import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route

@@ -13,8 +13,7 @@ import yaml
 
 from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
 from mcp_roundtrip_tools.growth.change import MAX_NAME
-from mcp_roundtrip_tools.growth.entries import TemplateText, add_function, add_worker
-from mcp_roundtrip_tools.growth.functions import ToolFunction
+from mcp_roundtrip_tools.growth.entries import TemplateText, ToolFunction, add_function, add_worker
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT
 from support.transformed_template import deployed, documented_block, transformed_file, with_blocks

@@ -70,7 +70,7 @@ def python_of_functions(site: str = "") -> str:
     package = pkgutil.walk_packages(mcp_roundtrip.__path__, "mcp_roundtrip.")
     # What the runtime's client imports, except its C++ part, which reads its address when it is imported.
     runtime = ["awslambdaric.lambda_runtime_log_utils", "awslambdaric.lambda_runtime_marshaller"]
-    modules = [*(each.name for each in package), *runtime, "mcp_roundtrip_tools.catalog.command"]
+    modules = [*(each.name for each in package), *runtime, "mcp_roundtrip_tools.catalog.catalog"]
     return str(_serve(Path(sys.executable), "python", modules, site=site))
 
 

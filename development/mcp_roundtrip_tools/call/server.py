@@ -25,8 +25,8 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
+    json_object,
     member,
-    parse_object,
     request,
 )
 
@@ -43,7 +43,7 @@ def local_token(url: str, refusal: httpx2.Response, user: str | None, scopes: st
     metadata = challenge_parameter(refusal, "resource_metadata")
     if metadata is None or (_is_local(metadata) and not _is_local(url)):
         raise _needs_token(None)
-    resource = parse_object(request("GET", metadata, {"accept": "application/json"}).text)
+    resource = json_object(request("GET", metadata, {"accept": "application/json"}).text)
     issuers = resource.get("authorization_servers")
     issuer = issuers[0] if isinstance(issuers, list) and issuers else None
     if not _is_local(issuer) or not _is_same(url, resource.get("resource")):

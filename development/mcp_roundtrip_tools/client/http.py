@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import ssl
 from collections.abc import Generator, Mapping
@@ -9,8 +10,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
-
-from mcp_roundtrip.protocol.canonical import parse_json
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 CALL_CLIENT: Final = "mcp-roundtrip-call"
@@ -81,24 +80,22 @@ def unreachable(url: str, error: BaseException) -> Unreachable:
 
 def member(response: httpx2.Response, name: str) -> Any:
     """Return a member of the JSON object in a body, of the last message if it is a stream; or None."""
-    text = response.text
-    if "text/event-stream" in response.headers.get("content-type", ""):
-        text = next((line[5:] for line in reversed(text.splitlines()) if line.startswith("data:")), "")
-    document = parse_object(text)
-    return document.get(name)
+    return last_message(response.text).get(name)
 
 
-def parse_object(text: str | bytes) -> dict[str, Any]:
-    """Return the JSON object of a text; an empty one if it has none."""
+def json_object(text: bytes | str) -> dict[str, Any]:
+    """Return the JSON object that a body or a line consists of; an empty one if there is none."""
     try:
-        found = parse_json(text, max_depth=_MAX_DEPTH)
-    except ValueError:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-_MAX_DEPTH: Final = 256
-"""A result may have more levels than a request of MCP."""
+def last_message(body: str) -> dict[str, Any]:
+    """Return the JSON object of a body, in an event stream the last one; an empty one if there is none."""
+    messages = re.findall("^data:(.*)", body, re.MULTILINE)
+    return json_object(messages[-1] if messages else body)
 
 
 RENAMED: Final = ("x-amzn-remapped-www-authenticate", "x-mcp-challenge")

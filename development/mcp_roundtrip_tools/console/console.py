@@ -19,14 +19,16 @@ from mcp_roundtrip_tools.console.application import (
     issue_token,
     show_sources,
 )
-from mcp_roundtrip_tools.console.guard import (
+from mcp_roundtrip_tools.console.requests import (
+    ApiRequest,
+    ConsoleError,
     authority,
+    read_request,
     refuse_other_sites,
     refuse_proxies,
     refuse_strangers,
     without_browser,
 )
-from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError, read_request
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.api_gateway.routing import path_parameters

@@ -1,14 +1,27 @@
-"""A request to the console's API: its path, its query and its JSON body, and the errors that it can get."""
+"""Which requests reach the console, and the content of those to its API.
+
+Requests that a page of another origin causes are refused, also those of a page of the template.
+
+The API decrypts states, kills processes and runs edited code, so it is stricter than the gateway: neither
+AllowedOrigins nor a missing preflight lets another origin in. The Host is checked before (see
+`http.browser_protection`), so a name that resolves to 127.0.0.1 (DNS rebinding) does not get here.
+
+A changing request also has a header and a content type that no form and no CORS-safelisted request can have
+(Fetch standard, "CORS-safelisted request-header"), for browsers that send neither Origin nor Sec-Fetch-Site.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from mcp_roundtrip.protocol.canonical import parse_json
-from mcp_roundtrip_tools.run.http.messages import Request
+from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
+from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
+from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
+from mcp_roundtrip_tools.template.model import Route
 
 MAX_BODY: Final = 2 * 1024 * 1024
 """The largest body of a request to the API, in bytes: the edited files of a function."""
@@ -72,3 +85,86 @@ def _read_body(request: Request) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConsoleError(400, "the body must be a JSON object")
     return value
+
+
+CLIENT_HEADER: Final = "x-console"
+"""The header of changing requests; its value is 1."""
+
+_SAFE: Final = ("GET", "HEAD")
+
+_OF_BROWSERS: Final = frozenset({CLIENT_HEADER, "host", "origin", "referer", "cookie"})
+
+
+def refuse_proxies(request: Request) -> Response | None:
+    """Return the refusal of a request that came through a proxy: a tunnel must not share the console."""
+    header = came_through_proxy(request)
+    if header is None:
+        return None
+    return error_response(403, f"the console is not available through a proxy or a tunnel (header {header})")
+
+
+def refuse_other_sites(request: Request) -> Response | None:
+    """Return the refusal of a request to the API that the console's own page did not send."""
+    is_safe = request.method in _SAFE
+    if _is_of_another_site(request, "same-origin", *(["none"] if is_safe else [])):
+        return error_response(403, "pages of other sites may not use the console")
+    if is_safe:
+        return None
+    if request.header(CLIENT_HEADER) != "1":
+        return error_response(403, f"a request that changes something needs the header {CLIENT_HEADER}: 1")
+    if (request.header("content-type") or "").partition(";")[0].strip().lower() != "application/json":
+        return error_response(415, "the content type must be application/json")
+    return None
+
+
+def refuse_strangers(request: Request) -> Response | None:
+    """Return the refusal of a request to the template's routes that the console's page did not send.
+
+    Only these requests may reach the routes under the console's origin: a page of the template that the
+    browser showed there could use the console.
+    """
+    if request.header(CLIENT_HEADER) == "1" and not _is_of_another_site(request, "same-origin"):
+        return None
+    return error_response(404, "only the console is at this address: the endpoint has another port")
+
+
+def _is_of_another_site(request: Request, *sites: str) -> bool:
+    """Return whether a page of another origin caused a request, or one of another site than these."""
+    own = f"http://{(request.header('host') or '').lower()}"
+    origin, site = request.header("origin"), request.header("sec-fetch-site")
+    return origin not in (None, own) or site not in (None, *sites)
+
+
+def without_browser(request: Request, port: int) -> Request:
+    """Return a request of the page as an MCP client, which is no browser, sends it to the API at `port`."""
+    kept = tuple(
+        (name, value)
+        for name, value in request.headers
+        if name.lower() not in _OF_BROWSERS and not name.lower().startswith("sec-")
+    )
+    return replace(request, headers=(("host", authority(request, port)), *kept), from_console=True)
+
+
+def redirect_to_console(request: Request, routes: Iterable[Route], port: int) -> Response | None:
+    """Return the redirect of a request to read `/` or `/console/`; None for every other request.
+
+    A template with its own route for `/` keeps it. A route for all paths answers programs, and the console is
+    for browsers. The host name stays: 127.0.0.1, localhost or [::1].
+    """
+    path, given = request.target.partition("?")[0], tuple(routes)
+    if path not in ("/", "/console/") or request.method not in ("GET", "HEAD") or came_through_proxy(request):
+        return None
+    if path == "/" and has_root(given):
+        return None
+    is_browser = "text/html" in (request.header("accept") or "")
+    if not is_browser and match_route(given, request.method, path) is not None:
+        return None
+    location = f"http://{authority(request, port)}/"
+    headers = (("location", location), ("cache-control", "no-store"), ("content-type", "text/plain"))
+    return Response(302, headers, f"The console is at {location}\n".encode())
+
+
+def authority(request: Request, port: int) -> str:
+    """Return the host name that the browser knows the server by, with another port."""
+    host = (request.header("host") or "127.0.0.1").lower()
+    return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"

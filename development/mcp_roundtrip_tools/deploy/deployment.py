@@ -11,7 +11,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
@@ -43,11 +43,6 @@ WRITTEN: Final = {RUNTIME: "Runtime", ARCHITECTURE: "Architectures"}
 
 Target = Mapping[str, str]
 """The values of those of the parameters RUNTIME and ARCHITECTURE that the template has."""
-
-
-def target_of(declared: Mapping[str, Any], values: Mapping[str, str]) -> Target:
-    """Return the target that these parameter values select."""
-    return {name: values[name] for name in WRITTEN if name in declared}
 
 
 def where_written(name: str) -> str:
@@ -119,7 +114,8 @@ class Deployment:
 
     @property
     def target(self) -> Target:
-        return target_of(self.tree.declared, self.values)
+        """The target that the values of the parameters select."""
+        return {name: self.values[name] for name in WRITTEN if name in self.tree.declared}
 
     def check(self) -> None:
         """Raise Refused with everything that can be refused without the AWS account."""

@@ -20,8 +20,7 @@ from typing import Any
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS, catalog_files, changed, load_function_servers
 from mcp_roundtrip_tools.events import call, post
-from mcp_roundtrip_tools.growth.entries import TemplateText, find_conflict
-from mcp_roundtrip_tools.growth.functions import TEMPLATE
+from mcp_roundtrip_tools.growth.entries import TEMPLATE, TemplateText, find_conflict
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 

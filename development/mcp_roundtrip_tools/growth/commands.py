@@ -33,12 +33,15 @@ from mcp_roundtrip_tools.growth.change import (
     run,
 )
 from mcp_roundtrip_tools.growth.entries import (
+    TEMPLATE,
+    ToolFunction,
     add_front_door,
     add_function,
     add_worker,
     name_of,
+    select_function,
+    tool_functions,
 )
-from mcp_roundtrip_tools.growth.functions import TEMPLATE, ToolFunction, select_function, tool_functions
 
 
 def register(app: Path, name: str, *, tasks: bool) -> str:

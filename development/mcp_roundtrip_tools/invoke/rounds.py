@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp_roundtrip_tools.call.errors import CallFailed, usage_error
-from mcp_roundtrip_tools.client.http import parse_object
+from mcp_roundtrip_tools.client.http import json_object, last_message
 
 Requests = Mapping[str, Mapping[str, Any]]
 Answer = Callable[[Requests], Mapping[str, Any]]
@@ -41,7 +41,7 @@ def called_name(event: Any) -> str:
 def _message(event: Any) -> dict[str, Any]:
     message = event
     if isinstance(event, dict) and isinstance(body := event.get("body"), str):
-        message = parse_object(b64decode(body) if event.get("isBase64Encoded") else body)
+        message = json_object(b64decode(body) if event.get("isBase64Encoded") else body)
     if isinstance(message, dict) and isinstance(message.get("params"), dict):
         return message
     raise usage_error("--round needs the event of a call: an HTTP request, or JSON-RPC with params.")
@@ -90,6 +90,4 @@ def _response_message(response: Any) -> Any:
     if not isinstance(response, dict) or not isinstance(body := response.get("body"), str):
         return response
     text = b64decode(body).decode() if response.get("isBase64Encoded") else body
-    # In an event stream, notifications precede the response.
-    messages = [line[5:] for line in text.splitlines() if line.startswith("data:")]
-    return parse_object(messages[-1] if messages else text)
+    return last_message(text)

@@ -68,7 +68,10 @@ class Module:
         self.source = source
         self.functions: list[ContextFunction] = []
         nodes = [each for each in ast.walk(source.tree) if isinstance(each, FunctionNode)]
-        received = {each: _received_contexts(source, each) for each in nodes}
+        received = {
+            node: [each.arg for each in parameters(node) if context_kind(source, each) is not None]
+            for node in nodes
+        }
         for node in nodes if any(received.values()) else ():
             if given := received[node] or self._taken_contexts(node):
                 is_feature = any(map(_is_feature_decorator, node.decorator_list))
@@ -141,10 +144,6 @@ def kind_of(source: Source, node: ast.AST) -> bool | None:
 def has_context(source: Source, function: FunctionNode) -> bool:
     """Return whether a function receives a context, or uses that of an object or of a function around it."""
     return any(kind_of(source, each) is not None for each in [*parameters(function), *own_nodes(function)])
-
-
-def _received_contexts(source: Source, function: FunctionNode) -> list[str]:
-    return [each.arg for each in parameters(function) if context_kind(source, each) is not None]
 
 
 def context_kind(source: Source, parameter: ast.arg) -> bool | None:

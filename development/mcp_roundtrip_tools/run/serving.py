@@ -15,10 +15,10 @@ from types import FrameType
 from typing import Any, Final
 
 from mcp_roundtrip_tools.console.console import Console
-from mcp_roundtrip_tools.console.guard import redirect_to_console
+from mcp_roundtrip_tools.console.requests import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations, RealTimers
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.http.messages import Request, Response
@@ -35,7 +35,6 @@ from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.run.terminal.terminal import PlainLines
-from mcp_roundtrip_tools.run.timers import RealTimers
 
 ISSUER_PORT: Final = 1
 CONSOLE_PORT: Final = 2

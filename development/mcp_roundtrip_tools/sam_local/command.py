@@ -27,8 +27,8 @@ from mcp_roundtrip_tools.events import write
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
+from mcp_roundtrip_tools.run.options import add_template_options, read_variables
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
-from mcp_roundtrip_tools.run.template_options import add_template_options, read_variables
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.parameters import with_auth_mode

@@ -19,8 +19,8 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
+    json_object,
     member,
-    parse_object,
 )
 from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
 
@@ -169,7 +169,7 @@ def _first_document(endpoint: Endpoint, urls: Iterable[str]) -> tuple[str, Mappi
             response = endpoint.get(url)
         except Unreachable:
             continue
-        if response.status_code == 200 and (document := parse_object(response.text)):
+        if response.status_code == 200 and (document := json_object(response.text)):
             return url, document
     return url, None
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
-from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_of, load_function_servers
-from mcp_roundtrip_tools.catalog.command import main
+from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_of, load_function_servers, main
 from support.project import FUNCTIONS
 
 TOOL = """

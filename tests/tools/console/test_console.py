@@ -1,7 +1,7 @@
 import pytest
 
 from mcp_roundtrip_tools.console.console import page_file
-from mcp_roundtrip_tools.console.guard import (
+from mcp_roundtrip_tools.console.requests import (
     redirect_to_console,
     refuse_other_sites,
     refuse_strangers,

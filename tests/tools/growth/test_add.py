@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
-from mcp_roundtrip_tools.catalog.command import main as catalog
+from mcp_roundtrip_tools.catalog.catalog import main as catalog
 from mcp_roundtrip_tools.growth.add import main, plan_part
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool

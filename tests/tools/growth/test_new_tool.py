@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_testing.environments import load_server
-from mcp_roundtrip_tools.catalog.command import main as catalog
+from mcp_roundtrip_tools.catalog.catalog import main as catalog
 from mcp_roundtrip_tools.growth.change import GrowthError, write
 from mcp_roundtrip_tools.growth.commands import new_tool as main
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.lint.checking import check_text
-from mcp_roundtrip_tools.lint.command import main
+from mcp_roundtrip_tools.lint.checking import check_text, main
 from support.documents import code_blocks
 from support.project import ROOT
 

@@ -2,7 +2,7 @@ from textwrap import dedent
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.command import main as write_catalog
+from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from support.messages import META

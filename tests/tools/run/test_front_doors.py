@@ -1,6 +1,6 @@
 import pytest
 
-from mcp_roundtrip_tools.catalog.command import main
+from mcp_roundtrip_tools.catalog.catalog import main
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 from support.served_application import serve
 

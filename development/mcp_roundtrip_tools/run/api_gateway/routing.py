@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.execution.log_text import author_traceback, library_events
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
-    json_object,
     member,
     walk,
 )

@@ -17,6 +17,7 @@ from select import POLLIN, poll
 from types import MappingProxyType
 from typing import IO, Final
 
+from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.execution.runtime_api import (
     Fault,
     InvocationResult,
@@ -25,7 +26,6 @@ from mcp_roundtrip_tools.run.execution.runtime_api import (
     Report,
     RuntimeApi,
 )
-from mcp_roundtrip_tools.run.observation.records import json_object
 from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
 
 _CAPACITY: Final = 64 * 1024

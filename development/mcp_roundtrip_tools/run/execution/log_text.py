@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_roundtrip_tools.run.observation.records import Root, json_object, walk
+from mcp_roundtrip_tools.client.http import json_object
+from mcp_roundtrip_tools.run.observation.records import Root, walk
 
 _LAMBDA_TEXT: Final = re.compile(r"\[([A-Z]+)\](?:\t\S+Z\t[^\t]*\t| )(.*)", re.DOTALL)
 """Level, time, request id and message, as awslambdaric writes them; for its own errors without the others."""

@@ -42,7 +42,8 @@ def install_requirements(
     `python` installs them if necessary. Raises TemplateError if pip cannot.
     """
     file = function.code / FILE
-    if not file.is_file() or _is_built(function.code) or not _names(text := file.read_text("utf-8")):
+    is_built = any(function.code.glob("*.dist-info"))  # by ``sam build``, which has installed them
+    if is_built or not file.is_file() or not _names(text := file.read_text("utf-8")):
         return function
     folder = cache / sha256(f"{PYTHON_VERSION}\n{text}".encode()).hexdigest()[:16]
     if not folder.is_dir():
@@ -61,8 +62,3 @@ def install_requirements(
 def _names(text: str) -> bool:
     """Return whether the file contains a requirement."""
     return any(line.strip() and not line.strip().startswith("#") for line in text.splitlines())
-
-
-def _is_built(code: Path) -> bool:
-    """Return whether ``sam build`` has installed the requirements in the code's folder."""
-    return any(code.glob("*.dist-info"))

@@ -5,7 +5,6 @@ A record grows while what it describes goes on. The recorder sets the duration l
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from mcp_roundtrip_tools.client.http import json_object, last_message
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -192,15 +193,8 @@ def request_message(exchange: HttpExchange) -> dict[str, Any]:
 
 
 def response_message(exchange: HttpExchange) -> dict[str, Any]:
-    """Return the JSON-RPC response, in an event stream behind notifications; an empty object without one."""
-    if not header(exchange.response_headers, "content-type").startswith("text/event-stream"):
-        return json_object(exchange.response_body)
-    found: dict[str, Any] = {}
-    for line in exchange.response_body.splitlines():
-        if line.startswith(b"data:"):
-            message = json_object(line.removeprefix(b"data:"))
-            found = message if message.keys() & {"result", "error"} else found
-    return found
+    """Return the JSON-RPC response; an empty object if there is none."""
+    return last_message(exchange.response_body.decode("utf-8", "replace"))
 
 
 def header(headers: Headers, name: str) -> str:
@@ -225,12 +219,3 @@ def member(document: Any, *path: str) -> Any:
 def members(record: object, *names: str) -> dict[str, Any]:
     """Return attributes of a record by their names in JSON, such as `startedAtMs` for `started_at_ms`."""
     return {re.sub("_(.)", lambda found: found[1].upper(), name): getattr(record, name) for name in names}
-
-
-def json_object(text: bytes | str) -> dict[str, Any]:
-    """Return the JSON object that a body or a line consists of; an empty one if there is none."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}

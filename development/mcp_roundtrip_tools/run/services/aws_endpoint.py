@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip.tasks.model import ENTRY, INPUT
+from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
@@ -22,7 +23,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     RecordedInvocation,
     ServiceCall,
     caused_by,
-    json_object,
 )
 from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.template.model import function_name

@@ -65,7 +65,8 @@ class LambdaApi:
 
     def _invocation(self, request: Request, reference: str, qualifier: str | None) -> Response:
         name, qualifier = self._find(reference, qualifier)
-        client_context = _client_context(request.header("x-amz-client-context"))
+        encoded = request.header("x-amz-client-context")
+        client_context = json.dumps(json.loads(b64decode(encoded))) if encoded else None
         kind = request.header("x-amz-invocation-type") or "RequestResponse"
         payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
         invocation = InvokeRequest(name, payload, qualifier, client_context)
@@ -89,10 +90,6 @@ class LambdaApi:
         if function is None or qualifier not in (None, LATEST, function.alias):
             raise ServiceFault("ResourceNotFoundException", f"Function not found: {reference}", 404)
         return name, qualifier
-
-
-def _client_context(header: str | None) -> str | None:
-    return json.dumps(json.loads(b64decode(header))) if header else None
 
 
 def _payload(request: Request, limit: int) -> bytes:

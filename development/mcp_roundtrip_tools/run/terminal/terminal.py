@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.run.observation.records import (
     header,
     members,
 )
-from mcp_roundtrip_tools.run.template_options import DEFAULT_PORT
+from mcp_roundtrip_tools.run.options import DEFAULT_PORT
 from mcp_roundtrip_tools.run.terminal.summary import final_event, summarize
 from mcp_roundtrip_tools.template.model import describe_left_out, short_name
 
