@@ -83,8 +83,7 @@ def _traceback(error: BaseException, path: Path) -> str:
 def catalog_lists(servers: Mapping[str, Server]) -> dict[str, list[dict[str, Any]]]:
     """Return the lists of the catalog. Raises CatalogError if two owners register the same name.
 
-    The order is that of the owners and of registration, but tools that every client can call come first:
-    the official conformance suite, and people who try a server, call the first tool.
+    Tools that every client can call come first, because people who try a server call the first one.
     """
     return {
         "tools": list(_rows({owner: server.tools for owner, server in servers.items()})),

@@ -183,10 +183,9 @@ def _function(app: LocalApp, request: ApiRequest) -> str:
 
 
 def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `POST invocations`. Raises ConsoleError.
+    """Answer `POST invocations` of an `event`; `function` is a reference of `find_function` or null.
 
-    `event` is the text of the event, `function` a reference of `find_function` or null, and `template` the
-    file of the caller's template: another application's run does not answer.
+    `template` is the file of the caller's: another application's run does not answer. Raises ConsoleError.
     """
     if request.text("template") != str(app.template):
         raise ConsoleError(409, f"this run serves {app.template}")

@@ -38,10 +38,9 @@ class ConsoleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request.
+    """One request: the parameters of path and query, and the JSON object of its body, or {}.
 
-    `parameters` are those of the path and of the query, `body` is the JSON object or {}. `endpoint_host` is
-    the authority of the HTTP API with the host name of the page: 127.0.0.1 or localhost, with the port.
+    `endpoint_host` is the authority of the HTTP API with the page's host name: 127.0.0.1 or localhost.
     """
 
     parameters: Mapping[str, str]
@@ -120,8 +119,7 @@ def refuse_other_sites(request: Request) -> Response | None:
 def refuse_strangers(request: Request) -> Response | None:
     """Return the refusal of a request to the template's routes that the console's page did not send.
 
-    Only these requests may reach the routes under the console's origin: a page of the template that the
-    browser showed there could use the console.
+    Under the console's origin, a page of the template that the browser showed could use the console.
     """
     if request.header(CLIENT_HEADER) == "1" and not _is_of_another_site(request, "same-origin"):
         return None
@@ -148,8 +146,7 @@ def without_browser(request: Request, port: int) -> Request:
 def redirect_to_console(request: Request, routes: Iterable[Route], port: int) -> Response | None:
     """Return the redirect of a request to read `/` or `/console/`; None for every other request.
 
-    A template with its own route for `/` keeps it. A route for all paths answers programs, and the console is
-    for browsers. The host name stays: 127.0.0.1, localhost or [::1].
+    A template's own route for `/` stays; one for all paths answers programs. The host name stays, too.
     """
     path, given = request.target.partition("?")[0], tuple(routes)
     if path not in ("/", "/console/") or request.method not in ("GET", "HEAD") or came_through_proxy(request):

@@ -23,11 +23,10 @@ def deploy(arguments: Sequence[str] | None = None) -> int:
     description = "Check, build and deploy to an environment, and ask for what is missing."
     parser = _parser("deploy", description, changes=True, deploys=True)
     parser.add_argument("--built", action="store_true", help="deploy .aws-sam/build as it is")
-    parser.add_argument("--yes", action="store_true", help="ask nothing")
     given = parser.parse_args(arguments)
     deployment = _changed(given)
     sam, options = find_sam(Path.cwd(), given.sam), shlex.split(given.options)
-    asks = sys.stdin.isatty() and not given.yes
+    asks = sys.stdin.isatty()
     return deployment.deploy(sam, artefact_exists=given.built, asks=asks, options=options)
 
 

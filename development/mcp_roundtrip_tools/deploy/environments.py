@@ -215,9 +215,8 @@ def write_configuration(
 ) -> None:
     """Write sam's configuration: the options of both files, and the values of all parameters of the template.
 
-    CloudFormation keeps the previous value of a parameter that a deployment does not name. `target` has the
-    parameters of the build. `own_bucket`: the command line names a bucket for the artefact, so sam does not
-    create one.
+    CloudFormation keeps a value that is not named. `target` are the parameters of the build. With
+    `own_bucket`, the command line names a bucket for the artefact, so sam creates none.
     """
     options = {command: dict(each) for command, each in environment.options.items()}
     options.setdefault("build", {})[OVERRIDES] = dict(target)

@@ -1,7 +1,6 @@
 """The permissions that CloudFormation needs for each type of resource in template.yaml.
 
-From the `handlers` of each type in CloudFormation's registry (`aws cloudformation describe-type`), without
-those of properties that the template does not use, such as replicas and code signing.
+From its registry (`aws cloudformation describe-type`), without those of properties that are not used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Whether a call of the context can run after a line, by the structure of the statements.
 
-One pass goes backwards through a block. It knows of each statement whether one of the calls can run after it.
-What runs after a helper is what runs after its calls in the same module.
+One pass goes backwards through a block. After a helper runs what follows its calls in the module.
 """
 
 from __future__ import annotations

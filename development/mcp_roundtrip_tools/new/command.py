@@ -81,8 +81,7 @@ def write_application(folder: Path, runtime: str, architecture: str, wheel: Path
 def render(name: str, runtime: str, architecture: str, wheel: Path | None = None) -> dict[Path, str]:
     """Return the files of an application by their paths.
 
-    The application installs `wheel` by its path, so that no package of an index can take its place: pip would
-    prefer a wheel with a build tag, of the same version.
+    It installs `wheel` by its path: pip would prefer one of an index with a build tag, of the same version.
     """
     values = {
         "project_name": name,

@@ -77,7 +77,7 @@ def _serve(options: argparse.Namespace) -> None:
             json_lines.put({**started, "leftOut": describe_left_out(app.current())})
         else:
             is_anonymous = parameters != given
-            put(banner(app, styles, anonymous=is_anonymous, fresh=options.fresh, debug=options.debug))
+            put(banner(app, styles, anonymous=is_anonymous))
         _wait_for_parent()
 
 

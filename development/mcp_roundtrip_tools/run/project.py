@@ -1,7 +1,6 @@
-"""The template and the sources of its functions: reads them, notices their changes, and keeps edited copies.
+"""The template and the sources of its functions: reads them, notices changes, and keeps edited copies.
 
-An edited copy is another version of a function, as a deployment between two rounds makes one. The project's
-folder is only read.
+A copy is another version, as a deployment between two rounds makes one. The project is only read.
 """
 
 from __future__ import annotations

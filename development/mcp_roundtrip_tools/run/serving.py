@@ -170,10 +170,9 @@ def _listen_for_clients(
 
 @contextmanager
 def exit_on_signals(status: int | None = None) -> Iterator[None]:
-    """Raise SystemExit in the block at Ctrl+C, or another signal that asks the process to end.
+    """Raise SystemExit in the block at Ctrl+C, or another signal; by default with 128 and its number.
 
-    `status`: by default 128 and the number of the signal, as in a shell. Until the process has ended, further
-    signals are ignored, because they would interrupt its clean-up.
+    Further signals are ignored until the process ends, because they would interrupt its clean-up.
     """
 
     def end(number: int, frame: FrameType | None) -> None:

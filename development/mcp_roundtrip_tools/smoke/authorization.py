@@ -26,10 +26,9 @@ from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
 
 
 def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:
-    """Check the response to a request without a token; return the URL of the metadata in its challenge.
+    """Check the response without a token; return the metadata's URL in its challenge, or an empty text.
 
-    The URL is empty if the challenge names none, and None if the endpoint needs no credentials. Raises
-    Stopped if the response is neither that of a server nor a refusal.
+    None if no credentials are needed. Raises Stopped if it is neither a server's response nor a refusal.
     """
     response = endpoint.discover(anonymous=True)
     has_credentials = endpoint.auth is not None

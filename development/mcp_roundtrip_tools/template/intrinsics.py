@@ -1,7 +1,6 @@
-"""Resolve CloudFormation's intrinsic functions.
+"""Resolve intrinsic functions (AWS CloudFormation user guide, "Intrinsic function reference").
 
-Source: AWS CloudFormation user guide, "Intrinsic function reference". Nodes have the long form
-(``{"Fn::Sub": …}``); `yaml_reader` converts the short tags.
+Nodes have the long form (``{"Fn::Sub": …}``); `yaml_reader` converts the short tags.
 """
 
 from __future__ import annotations

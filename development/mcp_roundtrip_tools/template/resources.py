@@ -15,10 +15,9 @@ from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 @dataclass(frozen=True, slots=True)
 class TemplateResource:
-    """The properties of a resource of the template in `folder`.
+    """The properties of a resource of the template in `folder`. Methods raise TemplateError, which names it.
 
-    `stack` is the name of its nested stack, such as `Platform`; empty for that of the application's template.
-    Methods raise TemplateError, which names the resource and property.
+    `stack` is the name of its nested stack, such as `Platform`; empty for the application's template.
     """
 
     logical_id: str

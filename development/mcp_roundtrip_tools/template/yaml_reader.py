@@ -58,8 +58,7 @@ def parse(text: str) -> Any:
 def scalar_text(value: Any) -> str:
     """Return a scalar as CloudFormation reads it: ``Default: true`` is the string "true".
 
-    YAML 1.1 decides what is a boolean or a number, in the AWS SAM CLI as here: ``yes`` is true, and 010
-    without quotes is 8. Raises TypeError for null, a list and an object.
+    As in the AWS SAM CLI, YAML 1.1 counts: ``yes`` is true, 010 is 8. Raises TypeError for other values.
     """
     if isinstance(value, bool):
         return "true" if value else "false"

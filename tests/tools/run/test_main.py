@@ -178,7 +178,7 @@ def test_the_banner_shows_how_a_client_connects(running, monkeypatch):
     for level, command in (("1", of_make), (None, f"mcp-roundtrip call --url {url}")):
         monkeypatch.setenv("MAKELEVEL", level) if level else monkeypatch.delenv("MAKELEVEL", raising=False)
         assert banner(running.app).splitlines()[3].split("  ")[2] == command
-    text = banner(running.app, fresh=True)
+    text = banner(running.app)
     assert text.splitlines()[1].split()[:2] == ["console", running.app.url("/")]
     assert text.splitlines()[2].split()[:2] == ["endpoint", url]
     assert "make run USER=" in banner(running.app, anonymous=True)

@@ -90,8 +90,7 @@ def to_event(
 def to_response(payload: bytes) -> Response:
     """Return the HTTP response for the JSON that a function returned. Raises MalformedResponse.
 
-    A value without `statusCode` becomes the body of a 200. `multiValueHeaders` belongs to format 1.0; API
-    Gateway ignores it, too.
+    Without `statusCode` it is the body of a 200. `multiValueHeaders` (format 1.0) is ignored, as by the API.
     """
     try:
         value = json.loads(payload)

@@ -39,8 +39,7 @@ _MAX_LINE: Final = 1024 * 1024
 class ProcessOutput:
     """Passes the lines that a process prints to `print_line`. A traceback is one text of several lines.
 
-    `copy` does so in a thread until the process has ended. `drain` passes on what has been printed so far:
-    with it, the lines of an invocation are complete when its result is.
+    `copy` does so in a thread. With `drain`, the lines of an invocation are complete when its result is.
     """
 
     def __init__(self, pipe: IO[bytes], print_line: Callable[[str], None]) -> None:
@@ -108,9 +107,8 @@ runpy.run_module("awslambdaric", run_name="__main__")
 class ProcessEnvironment:
     """A runtime process: `invoke` it while it is `alive`, and `stop` it.
 
-    `terminal` is the device at which its `breakpoint()` stops.
-    `variables` are all its environment variables except the address of its Runtime API. `log` receives the
-    lines that it prints: those of an invocation before `invoke` returns.
+    `variables` are all but the address of its Runtime API. `log` gets its lines, those of an invocation
+    before `invoke` returns. `terminal` is the device at which `breakpoint()` stops.
     """
 
     def __init__(
@@ -230,11 +228,10 @@ def process_variables(
     credentials: Mapping[str, str],
     given: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return the environment variables of a function's process.
+    """Return the variables of a function's process: none of the developer's own, such as credentials.
 
-    The developer's own variables are not inherited: credentials, profiles and endpoints must not reach a
-    function. `endpoints` are the AWS_ENDPOINT_URL variables, and `credentials` the variables with the access
-    key of the emulated services. `given` overrides all other variables.
+    `endpoints` are the AWS_ENDPOINT_URL variables, `credentials` those with the access key of the emulated
+    services. `given` overrides all other variables.
     """
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
@@ -267,8 +264,7 @@ def process_variables(
 def _log_variables(function: Function) -> dict[str, str]:
     """Return the variables that Lambda derives from LoggingConfig.
 
-    Without a level in LoggingConfig, the root logger gets the level of the function's other loggers. Lambda
-    leaves it at WARNING.
+    Without a level, the root logger gets that of the function's other loggers. Lambda leaves it at WARNING.
     """
     variables = function.environment
     level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""

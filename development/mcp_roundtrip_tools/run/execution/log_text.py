@@ -1,7 +1,6 @@
 """The lines that functions print, and tracebacks, as a person reads them.
 
-A line is text, a JSON object of the library, of a `Logger` of Powertools or of Lambda's LogFormat JSON, or
-the text format of Lambda's own handler of `logging`.
+A line is text, JSON (the library's, Powertools', that of LogFormat), or of Lambda's handler of `logging`.
 """
 
 from __future__ import annotations

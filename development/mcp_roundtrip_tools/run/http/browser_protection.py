@@ -85,8 +85,7 @@ _OWNER_AT: Final = _HEADER.size + 4 + 48 + 12
 def refuse_other_users(client: Address, server: Address) -> Response | None:
     """Return 403 for a connection between these addresses, if another user of this computer opened it.
 
-    The functions have the credentials that the user of this program gave them. Root may connect: root can do
-    everything, and forwards ports into containers.
+    Functions have the credentials of this user. Root can do everything, and forwards ports into containers.
     """
     # Windows connects to its Linux subsystem.
     if platform.system() != "Linux" or "microsoft" in platform.release().lower():

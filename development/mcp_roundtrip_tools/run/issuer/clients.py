@@ -1,7 +1,6 @@
 """Clients, which register (RFC 7591).
 
-The id of a registered client contains its metadata. So a registration outlives the run, and nothing is
-stored. Ids are not signed: everyone may register anyway. No client has a secret; PKCE protects the codes.
+Ids contain the metadata, outlive the run, and are not signed: everyone may register. PKCE protects codes.
 """
 
 from __future__ import annotations

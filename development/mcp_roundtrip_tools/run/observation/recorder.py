@@ -36,10 +36,9 @@ _WAITED_FOR: Final = ("http", "invoke")
 
 
 class RunRecorder:
-    """Keeps the newest roots, and passes events to its listeners. Thread-safe.
+    """Keeps the newest roots, and passes events to its listeners. Thread-safe. `run_id` is that of this run.
 
-    The oldest roots are dropped when there are more than `max_roots`, or when they exceed `max_bytes`; those
-    that have ended first. `run_id` is another one in each run.
+    Beyond `max_roots` or `max_bytes` the oldest are dropped, those that have ended first.
     """
 
     def __init__(

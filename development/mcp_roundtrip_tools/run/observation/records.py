@@ -61,11 +61,10 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class ServiceCall:
-    """A request of a function to an emulated AWS service.
+    """A request of a function to an emulated AWS service, by its name in signatures, such as ``dynamodb``.
 
-    `service` is its name in signatures, such as ``dynamodb``. `detail` names the table, key, queue, bucket or
-    function. `status` is that of the HTTP response. `journal_keys` are the partition key and the sort key of
-    each item of a task's journal that the request has written.
+    `detail` names the table, key, queue, bucket or function. `status` is that of the HTTP response.
+    `journal_keys` are the keys of each item of a task's journal that the request has written.
     """
 
     service: str
@@ -120,11 +119,10 @@ class RecordedInvocation:
 
 @dataclass(slots=True, eq=False)
 class HttpExchange:
-    """A request to the HTTP API and its response.
+    """A request to the HTTP API and its response; until that is sent, `duration_ms` and `status` are None.
 
     `id` is the value of the response header `apigw-requestid`. `path` has no query, which may contain
-    secrets. Until the response is sent, `duration_ms` and `status` are None. The client that the console
-    plays has sent a request that is `from_console`.
+    secrets. `from_console`: the client that the console plays has sent it.
     """
 
     id: str

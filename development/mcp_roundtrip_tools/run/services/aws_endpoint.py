@@ -1,7 +1,6 @@
-"""One endpoint for all emulated AWS services, the value of AWS_ENDPOINT_URL.
+"""One endpoint for all emulated AWS services, the value of AWS_ENDPOINT_URL. It records their calls.
 
-Only programs that have the access key of this run may call them. The signature of a request names its service
-(AWS Signature Version 4, "credential scope"), and the calls are recorded.
+Programs need the run's access key. A signature names its service (Signature Version 4, "credential scope").
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ Respond = Callable[[Request], Response]
 class Credentials:
     """The AWS credentials that functions get in environment variables.
 
-    Each execution environment has its own access key id, that of the run with the environment's number as a
-    suffix, so that services know which environment calls them.
+    Each environment's access key id has its number as a suffix, so that services know which one calls them.
     """
 
     access_key_id: str
@@ -81,8 +79,7 @@ class Credentials:
     def guard(self, respond: Respond) -> Respond:
         """Return `respond` restricted to requests signed with this access key; others get 403.
 
-        The signature is not verified, because the access key itself is secret. A browser may open a presigned
-        URL.
+        The access key is secret, so the signature is not verified. A browser may open a presigned URL.
         """
 
         def guarded(request: Request) -> Response:

@@ -1,7 +1,6 @@
 """A fake KMS with P-256 signing keys and HMAC keys: the operations that the layer and its tests call.
 
-It is as strict as AWS about message sizes, digest lengths, key usage and key states. Key policies and grants
-are not evaluated.
+Message sizes, digest lengths, key usage and states are as strict as in AWS. Policies do not count.
 """
 
 from __future__ import annotations

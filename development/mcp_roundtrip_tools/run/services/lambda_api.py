@@ -36,8 +36,7 @@ InvokeLater = Callable[[InvokeRequest], None]
 class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `invoke_later` accepts asynchronous invocations. `left_out` has the reasons why other functions do not run
-    here. `log` receives a line for these, and for a service that is not emulated.
+    `left_out` has why others do not run. `log` gets a line for these, and for services that are not emulated.
     """
 
     functions: Callable[[], Mapping[str, Function]]

@@ -71,8 +71,7 @@ class MinistackError(Exception):
 class Ministack:
     """A running ministack, which serves `listening`. Raises MinistackError if it is not installed.
 
-    `variables` are its environment, such as the `SERVICES` to run. `app` is the ASGI application. `packages`
-    is the folder that has ministack, if PYTHON has not.
+    `variables` are its environment. `packages` is the folder that has ministack, if PYTHON has not.
     """
 
     def __init__(

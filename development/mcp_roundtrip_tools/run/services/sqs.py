@@ -1,7 +1,6 @@
-"""SQS queues, and event source mappings that invoke functions with their messages.
+"""SQS queues, and event source mappings that invoke functions with their messages, one at a time.
 
-Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS". The batch size is 1.
-Emulators run functions by themselves, so they cannot deliver to this runner's processes.
+Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS".
 """
 
 from __future__ import annotations

@@ -44,8 +44,7 @@ _SERVICES: Final = {"kms": "KMS", "dynamodb": "DynamoDB", "s3": "S3", "sqs": "SQ
 class Summary:
     """`kind` is the JSON-RPC method, or the HTTP method and path; `subject` is the tool's or prompt's name.
 
-    `details` are phrases in their order. `failure` has the code and the reason of a request that failed, also
-    of one with the HTTP status 200. `is_minor` is for notifications, pings and polls of a task that works.
+    A `failure` may have the HTTP status 200. `is_minor`: notifications, pings, polls of a task that works.
     """
 
     kind: str
@@ -121,8 +120,6 @@ def _details(
         yield "asked " + ", ".join(map(str, asked)) + _CHANNELS.get(outcome, "")
     if is_challenge(exchange):
         yield "asks for a sign-in"
-    if _has_no_page(exchange):
-        yield f"{exchange.status} Not Found"
     if outcome == "checkpoint":
         yield "time ran out, the client continues at once"
     elif outcome.startswith("question_page"):
@@ -158,7 +155,7 @@ def _calls(root: Root) -> dict[str, int]:
 
 
 def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping[str, Any]) -> str | None:
-    if is_challenge(exchange) or _has_no_page(exchange):
+    if is_challenge(exchange):
         return None
     error, result = response.get("error"), response.get("result")
     if isinstance(error, Mapping):
@@ -172,11 +169,6 @@ def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping
         reason = _reason(failed[-1]) if failed else str(member(response, "message") or "")
         return _shorten(f"{exchange.status} {message_of(reason)}")
     return None
-
-
-def _has_no_page(exchange: HttpExchange) -> bool:
-    """Return whether no route has the path that somebody reads, such as a browser its icon."""
-    return exchange.method in ("GET", "HEAD") and exchange.status == 404 and not exchange.invocations
 
 
 def _state_reason(exchange: HttpExchange) -> str:

@@ -186,14 +186,7 @@ GATEWAY_AUTH_MODES = frozenset({"jwt", "lambda", "iam"})
 """Modes in which API Gateway identifies callers."""
 
 
-def banner(
-    app: LocalApp,
-    styles: Styles = Styles(),  # noqa: B008 - it is immutable
-    *,
-    anonymous: bool = False,
-    fresh: bool = False,
-    debug: bool = False,
-) -> str:
+def banner(app: LocalApp, styles: Styles = Styles(), *, anonymous: bool = False) -> str:  # noqa: B008 - it is immutable
     """Return the URLs, and what is special about this run. `anonymous`: AuthMode is none by default."""
     mcp, url = mcp_url(app), console_url(app)
     config = json.dumps({"type": "http", "url": mcp})
@@ -208,7 +201,6 @@ def banner(
         for name, where, text in rows
     ]
     notes = [*_describe_left_out(app), *_describe_callers(app, anonymous=anonymous)]
-    notes += _describe_processes(fresh, debug)
     notes.append("Changed sources are reloaded. Press Ctrl+C to stop.")
     return "\n".join(["", *lines, "", *(f"  {note}" for note in notes), ""])
 
@@ -255,9 +247,3 @@ def _describe_callers(app: LocalApp, *, anonymous: bool) -> list[str]:
             'here. Use make run PARAMETERS="AuthMode=none", or bearer.'
         )
     return lines
-
-
-def _describe_processes(fresh: bool, debug: bool) -> list[str]:
-    if debug:
-        return ["Debug mode: one request at a time. breakpoint() opens in this terminal."]
-    return ["Every request gets a new process, as in a cold start."] if fresh else []
