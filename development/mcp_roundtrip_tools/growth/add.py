@@ -15,12 +15,7 @@ from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.catalog.catalog import (
-    FRONT_DOOR,
-    FUNCTIONS,
-    catalog_of,
-    load_function_servers,
-)
+from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS, catalog_of, load_function_servers
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.deploy.environments import (
     DEFAULT,

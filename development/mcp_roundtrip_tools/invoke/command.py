@@ -21,12 +21,7 @@ from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wan
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event, task_of
 from mcp_roundtrip_tools.run.app import Invoked, invoke
 from mcp_roundtrip_tools.run.observation.records import Event, Note, Printed
-from mcp_roundtrip_tools.run.options import (
-    DEFAULT_PORT,
-    add_template_options,
-    read_port,
-    read_variables,
-)
+from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_port, read_variables
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import TemplateError

@@ -22,14 +22,7 @@ from mcp_roundtrip_tools.template.local_names import (
     name_of_function,
     queue_name,
 )
-from mcp_roundtrip_tools.template.model import (
-    LeftOut,
-    Queue,
-    Route,
-    TemplateError,
-    function_name,
-    queue_arn,
-)
+from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
 from mcp_roundtrip_tools.template.resources import (
     HTTP_API,
     HTTP_APIS,

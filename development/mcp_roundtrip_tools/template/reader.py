@@ -10,11 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from mcp_roundtrip_tools.template import resources as types
-from mcp_roundtrip_tools.template.event_sources import (
-    RouteReader,
-    note_other_events,
-    read_queues,
-)
+from mcp_roundtrip_tools.template.event_sources import RouteReader, note_other_events, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (

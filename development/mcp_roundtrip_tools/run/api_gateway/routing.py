@@ -12,12 +12,7 @@ from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.execution.log_text import author_traceback, library_events
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
-from mcp_roundtrip_tools.run.observation.records import (
-    HttpExchange,
-    RecordedInvocation,
-    member,
-    walk,
-)
+from mcp_roundtrip_tools.run.observation.records import HttpExchange, RecordedInvocation, member, walk
 from mcp_roundtrip_tools.template.model import Route
 
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcp_roundtrip import question_ui
 from mcp_roundtrip.question_ui.controls import render_boxes, render_group
+from mcp_roundtrip.question_ui.page import STYLE_SOURCE, render_document
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.issuer.grants import Grant
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
-
-STYLE: Final = Path(question_ui.__file__).with_name("page.css")
-"""The style of the question page."""
 
 _SOURCE: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?://[a-z0-9.:\[\]-]+)?", re.IGNORECASE)
 
@@ -46,11 +42,6 @@ def error_page(code: str, description: str, location: str | None = None) -> Resp
     if location is not None:
         body += f'\n<p><a href="{escape(location)}">Tell the client at {escape(_origin(location))}</a></p>'
     return _page("Refused", body, status=400)
-
-
-def style_sheet() -> Response:
-    """Return the style of the pages."""
-    return Response(200, (("content-type", "text/css; charset=utf-8"), *_HEADERS), STYLE.read_bytes())
 
 
 def _hidden(given: Mapping[str, str]) -> str:
@@ -102,23 +93,8 @@ def _page(title: str, body: str, *, status: int = 200, form_action: str = "") ->
     # Browsers apply form-action to the redirect that answers a form, too.
     source = form_action if _SOURCE.fullmatch(form_action) else ""
     policy = (
-        f"default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self' {source}; "
+        f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'self' {source}; "
         "frame-ancestors 'none'"
     )
-    document = f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<link rel="stylesheet" href="/style.css">
-</head>
-<body>
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
     headers = (("content-type", "text/html; charset=utf-8"), ("content-security-policy", policy), *_HEADERS)
-    return Response(status, headers, document.encode())
+    return Response(status, headers, render_document(title, body).encode())

@@ -23,7 +23,7 @@ from mcp_roundtrip_tools.run.issuer.grants import (
     redirect,
 )
 from mcp_roundtrip_tools.run.issuer.issuer import LIFETIME_S, LocalIssuer, User, check_name, parse_scopes
-from mcp_roundtrip_tools.run.issuer.page import error_page, sign_in_page, style_sheet
+from mcp_roundtrip_tools.run.issuer.page import error_page, sign_in_page
 
 CODE_LIFETIME_S: Final = 60
 REFRESH_LIFETIME_S: Final = 30 * 24 * 3_600
@@ -51,7 +51,7 @@ class IssuerServer:
     def respond(self, request: Request) -> Response:
         """Answer one request."""
         path = request.target.partition("?")[0]
-        if path in ("/authorize", "/style.css", "/"):
+        if path in ("/authorize", "/"):
             return refuse_cross_origin(request, lambda origin: False) or self._page(path, request)
         if request.method == "OPTIONS":
             return Response(204, _CORS)
@@ -144,8 +144,6 @@ class IssuerServer:
         }
 
     def _page(self, path: str, request: Request) -> Response:
-        if path == "/style.css":
-            return style_sheet()
         try:
             if path == "/authorize" and request.method == "GET":
                 given = _parameters(request.target.partition("?")[2])

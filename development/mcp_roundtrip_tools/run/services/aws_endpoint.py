@@ -18,11 +18,7 @@ from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import (
-    RecordedInvocation,
-    ServiceCall,
-    caused_by,
-)
+from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, ServiceCall, caused_by
 from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.template.model import function_name
 

@@ -64,15 +64,16 @@ def render_form(page: FormPage) -> str:
         f'<input type="hidden" name="{VERSION}" value="{escape(page.version)}">'
         f"{sections}{_actions(page.questions)}</form>"
     )
-    return _document(f"Error: {title}" if page.errors or page.problem else title, content)
+    return render_document(f"Error: {title}" if page.errors or page.problem else title, content)
 
 
 def render_notice(title: str, text: str) -> str:
     """Return a page without a form."""
-    return _document(title, f'<h1>{escape(title)}</h1><p dir="auto">{escape(text)}</p>')
+    return render_document(title, f'<h1>{escape(title)}</h1><p dir="auto">{escape(text)}</p>')
 
 
-def _document(title: str, content: str) -> str:
+def render_document(title: str, content: str) -> str:
+    """Return a page with this content, in the style that `STYLE_SOURCE` allows."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
