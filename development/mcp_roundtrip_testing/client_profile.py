@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -14,16 +13,6 @@ from mcp_roundtrip.protocol.capabilities import declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, UI_EXTENSION
 
 PROFILES: Final = Path(__file__).with_name("profiles")
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """The source of members of a profile: an issue, a documentation page, or a recorded release."""
-
-    members: tuple[str, ...]
-    statement: str
-    source: str
-    date: date
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +27,7 @@ class ClientProfile:
     `follows_state_only_rounds`: whether it sends a request again for a `requestState` without questions.
     `max_rounds`: the rounds that it follows in one call; None if it has no limit or cannot follow rounds.
     `has_model`: whether a model reads the results and calls the tools.
+    `facts`: the dated sources of members, such as an issue, a documentation page, or a recorded release.
     """
 
     name: str
@@ -53,7 +43,7 @@ class ClientProfile:
     follows_state_only_rounds: bool
     max_rounds: int | None
     has_model: bool
-    facts: tuple[Fact, ...]
+    facts: Sequence[Mapping[str, Any]]
 
     @classmethod
     def load(cls, name: str) -> ClientProfile:
@@ -62,12 +52,7 @@ class ClientProfile:
         if name not in cls.names():
             nearest = get_close_matches(name, cls.names(), n=3, cutoff=0.0)
             raise ValueError(f"there is no client {name!r}; did you mean {', '.join(nearest)}?")
-        members = json.loads(path.read_text("utf-8"))
-        facts = (
-            Fact(**{**each, "members": tuple(each["members"]), "date": date.fromisoformat(each["date"])})
-            for each in members.pop("facts")
-        )
-        return cls(name, **members, facts=tuple(facts))
+        return cls(name, **json.loads(path.read_text("utf-8")))
 
     @staticmethod
     def names() -> list[str]:

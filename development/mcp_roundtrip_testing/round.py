@@ -27,20 +27,13 @@ class RoundSender(Protocol):
     """The client of a Round: its `Player`."""
 
     @property
-    def clock(self) -> FakeClock:
-        """The time of the client and of the server."""
+    def clock(self) -> FakeClock: ...
 
     def send_round(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        responses: Mapping[str, Any] | None,
-        state: str | None,
-    ) -> Round:
-        """Send the request of one round."""
+        self, method: str, params: Mapping[str, Any], responses: Mapping[str, Any] | None, state: str | None
+    ) -> Round: ...
 
-    def task(self, task_id: str) -> PlayedTask:
-        """Return a task after its workers have run until it rests."""
+    def task(self, task_id: str) -> PlayedTask: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)

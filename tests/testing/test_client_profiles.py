@@ -25,12 +25,12 @@ def test_an_unknown_name_is_refused_with_the_nearest_ones():
 @pytest.mark.parametrize("name", NAMES)
 def test_every_observation_has_a_dated_source(name):
     profile = ClientProfile.load(name)
-    covered = [member for fact in profile.facts for member in fact.members]
+    covered = [member for fact in profile.facts for member in fact["members"]]
     assert sorted(covered) == sorted(OBSERVED), "each member has exactly one source"
     for fact in profile.facts:
-        assert fact.source.startswith("https://")
-        assert fact.date <= date.today()
-        assert fact.statement.endswith(".")
+        assert fact["source"].startswith("https://")
+        assert date.fromisoformat(fact["date"]) <= date.today()
+        assert fact["statement"].endswith(".")
 
 
 @pytest.mark.parametrize("name", NAMES)
