@@ -124,9 +124,9 @@ CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architectur
 
 # The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
 IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
-PURE := $(addprefix tests/,adapters auth engine protocol schema server state testing test_architecture.py \
-                           test_cold_start.py test_messages.py observing/test_traceback_redaction.py \
-                           deployment/test_settings.py)
+PURE := $(addprefix tests/,adapters arguments auth content corpus deployment engine protocol schema server state testing \
+                           tools/lint docs/test_generated_reference.py observing/test_traceback_redaction.py \
+                           test_architecture.py test_cold_start.py test_messages.py test_reference_tables.py)
 
 # Only `check` and `test` work in parallel: two other goals could install into the same virtual environment. They
 # install with uv, in a quarter of the time, unless pip is configured for another index, which uv would not read.
@@ -180,7 +180,7 @@ sam-local: $(VENV)/.local  ## serve what sam local needs: keys, tables, variable
 	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools sam-local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
-check: lint pure-tests  ## run ruff, mypy and the tests that need only Python
+check: lint pure-tests  ## run ruff, mypy and most tests that need only Python
 
 pure-tests: $(VENV)/.dev
 	@# They wait for nothing, and each process collects all of them: one for each core.
