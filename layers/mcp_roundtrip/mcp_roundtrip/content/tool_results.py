@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from mcp_roundtrip.arguments.plain_types import json_text
+from mcp_roundtrip.arguments.json_types import json_text
 from mcp_roundtrip.arguments.signature import (
     function_name,
     is_alias,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from mcp_roundtrip.arguments.plain_types import PlainForm, form_of
+from mcp_roundtrip.arguments.json_types import JsonForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, TASK_TTL_MS, Run
@@ -81,7 +81,7 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
                 f"{type_name(self.model)}; pass a value of that type, or None"
             )
 
-    def _form(self) -> Form | PlainForm:
+    def _form(self) -> Form | JsonForm:
         try:
             return form_of(self.model)
         except DefinitionError as error:

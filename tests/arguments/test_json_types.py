@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.input_schema import ArgumentTypes
-from mcp_roundtrip.arguments.plain_types import JsonReader, PlainForm, form_of, json_text
+from mcp_roundtrip.arguments.json_types import JsonForm, JsonReader, form_of, json_text
 from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
 from mcp_roundtrip.content.structured_output import StructuredOutput
 from mcp_roundtrip.errors import DefinitionError
@@ -175,7 +175,7 @@ def answer_outcome(parse: Callable[[Any], Any], content: Any) -> Any:
 @given(MODELS, CONTENTS)
 def test_an_answer_is_read_as_pydantic_reads_it(model: Any, content: Any) -> None:
     plain, by_pydantic = form_of(model), Form.from_model(model)
-    assert isinstance(plain, PlainForm)
+    assert isinstance(plain, JsonForm)
     assert answer_outcome(plain.parse, content) == answer_outcome(by_pydantic.parse, content)
     assert plain.requested_schema == by_pydantic.requested_schema
     assert list(plain.requested_schema) == list(by_pydantic.requested_schema)

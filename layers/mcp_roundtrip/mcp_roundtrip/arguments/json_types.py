@@ -139,7 +139,7 @@ def _has_type(value: Any, annotation: Any) -> bool:
 _FIELDS: Final[Mapping[Any, str]] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
-class PlainForm(Struct, frozen=True):
+class JsonForm(Struct, frozen=True):
     """A form of one field of these types, or a choice of texts. `field` is the JSON Schema of the field."""
 
     model: Any
@@ -160,10 +160,10 @@ class PlainForm(Struct, frozen=True):
         return value in self.field["enum"] if "enum" in self.field else type(value) is self.model
 
 
-def form_of(model: Any) -> Form | PlainForm:
+def form_of(model: Any) -> Form | JsonForm:
     """Return the form that asks for a value of a type. Raises DefinitionError for what no form can hold."""
     field = _field(model)
-    return _typed_form(model) if field is None else PlainForm(model, field)
+    return _typed_form(model) if field is None else JsonForm(model, field)
 
 
 def _field(model: Any) -> dict[str, Any] | None:
