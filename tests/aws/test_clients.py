@@ -128,7 +128,7 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_co
 IMPORTS = """
 import sys
 from mcp_roundtrip.aws.clients import AwsClients
-from mcp_roundtrip.aws.invocation import invoke_owner
+from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
 assert invoke_owner(AwsClients().invoke_client(), "weather", {}, {}, 9) == {}
 for service, operation in (("kms", "Sign"), ("dynamodb", "GetItem"), ("sqs", "SendMessage")):
     AwsClients().client(service).call(operation)

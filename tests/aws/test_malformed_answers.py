@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
-from mcp_roundtrip.aws.invocation import AwsDispatcher, invoke_owner
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, public_half
+from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher, invoke_owner
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
 from mcp_roundtrip.tasks.store import Absent, Change, Update
 from support.aws_clients import EmulatedService, OneClient

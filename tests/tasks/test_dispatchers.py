@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.invocation import AwsDispatcher
+from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import TaskCall

@@ -6,7 +6,7 @@ import time
 
 from mcp_roundtrip.aws.client_interface import ClientFactory
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.aws.invocation import AwsDispatcher
+from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip.tasks.service import Tasks

@@ -1,4 +1,4 @@
-"""Invoke functions: forward a call to the owner of its tool, and dispatch the workers of tasks.
+"""Lambda and SQS: forward a call to the owner of its tool, and dispatch the workers of tasks.
 
 https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-async.html

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
-from mcp_roundtrip.aws.invocation import invoke_owner
+from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
 from support.scripted_server import ScriptedServer, hang, reset, respond, scripted
