@@ -9,7 +9,7 @@
 5. `run_call` runs one round of the call: it loads the journal from a carrier, has `round` run the function
    once and build the Reply, or saves the journal and asks: `question_results` has a result for each channel.
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
-   start from its beginning (`restart`). The tables of `plan` decide which. `errors` maps an exception.
+   start from its beginning (`restart`). `channels_and_carriers` decides. `errors` maps an exception.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
 A worker runs the function of a task with `stored_passes` and `round`. `discovery` and `legacy_calls`

@@ -50,10 +50,10 @@ from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.app_views import view_capabilities
+from mcp_roundtrip.server.channels_and_carriers import ClientAbilities, Plan
 from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.lists import FeatureList, ToolList
 from mcp_roundtrip.server.options import ServerOptions
-from mcp_roundtrip.server.plan import ClientAbilities, Plan
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"

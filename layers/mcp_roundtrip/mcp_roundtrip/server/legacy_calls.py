@@ -1,7 +1,7 @@
 """Calls of clients that open with `initialize`, which know no rounds.
 
 Such a client could only be asked in the middle of a call over a stream that is held open. So questions take
-the fallbacks (`server.plan`), and a call that waits is parked, with its journal. There is one exception:
+the fallbacks (`channels_and_carriers`), and a call that waits is parked, with its journal. One exception:
 `elicit_url` ends the call with -32042 (2025-11-25, client/elicitation "URL Elicitation Required Error") if
 the client declares URL elicitation, or if it is unknown what it declares and no fallback reaches the user.
 Nothing is kept then: the client makes the call again. So `done` is called for each URL in every call

@@ -21,7 +21,7 @@ from mcp_roundtrip.engine.question_channels import ClientInputs
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import question_results, state_carrier, task_carrier
-from mcp_roundtrip.server.plan import presenter_of_repeated
+from mcp_roundtrip.server.channels_and_carriers import presenter_of_repeated
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import Round, new_run, parked_channels
 from mcp_roundtrip.server.stored_passes import ParkedPass

@@ -27,9 +27,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
-from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
-from mcp_roundtrip.server.plan import (
+from mcp_roundtrip.server.channels_and_carriers import (
     Carrier,
     ClientAbilities,
     Plan,
@@ -37,6 +35,8 @@ from mcp_roundtrip.server.plan import (
     plan_call,
     state_support,
 )
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
+from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.state.claims import Binding
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
 
-`engine.question_channels` chooses the channel of a question among those that `server.plan` leaves. The
-channel decides where the journal waits, the carrier, and what the result says, the presenter:
+`engine.question_channels` chooses the channel of a question among those that `channels_and_carriers` leaves.
+The channel decides where the journal waits, the carrier, and what the result says, the presenter:
 
 =======  ====================================================  ==========================================
 channel  where the journal waits                               how the answer comes
@@ -34,6 +34,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, StoreErr
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server import legacy_calls, state_carrier
 from mcp_roundtrip.server.admission import require_capabilities
+from mcp_roundtrip.server.channels_and_carriers import Carrier, carrier_of_questions
 from mcp_roundtrip.server.errors import (
     TASK_REQUESTS,
     asked_after_steps,
@@ -41,7 +42,6 @@ from mcp_roundtrip.server.errors import (
     out_of_time_error,
     too_many_rounds,
 )
-from mcp_roundtrip.server.plan import Carrier, carrier_of_questions
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.round import (
     Round,
