@@ -14,7 +14,7 @@ from statistics import median
 from invocations import LambdaContext
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.server.lambda_invocation import Invocation
-from mcp_roundtrip.server.stored_passes import TaskRunner
+from mcp_roundtrip.server.stored_call_passes import TaskRunner
 from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder
 from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Task

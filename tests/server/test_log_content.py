@@ -12,7 +12,7 @@ from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, META_CLIENT_INFO
 from mcp_roundtrip.protocol.session_id import SessionId
-from mcp_roundtrip.server import stored_passes
+from mcp_roundtrip.server import stored_call_passes
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.client_requests import accepted
@@ -165,7 +165,9 @@ def test_exceptions_before_a_call_starts_are_redacted(capsys, method, params):
 def test_an_exception_of_a_worker_outside_of_its_tool_is_redacted(capsys, monkeypatch):
     deployment = Deployment(server, observer=LogObserver())
     deployment.start("lasting", **SECRET)
-    monkeypatch.setattr(stored_passes, "run_pass", lambda call, run: strict(call.params.arguments["card"]))
+    monkeypatch.setattr(
+        stored_call_passes, "run_pass", lambda call, run: strict(call.params.arguments["card"])
+    )
     with pytest.raises(LookupError):
         deployment.run_workers()
     said = capsys.readouterr().out

@@ -6,13 +6,14 @@
    checks that steps 4 and 5 call, so that all of them stand in one table.
 4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
    finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
-5. `run_call` runs one round of the call: it loads the journal from a carrier, has `round` run the function
-   once and build the Reply, or saves the journal and asks: `question_results` has a result for each channel.
+5. `run_call` runs one round of the call: it loads the journal from a carrier, has `pass_and_reply` run the
+   function once and build the Reply, or saves the journal and asks (`question_results`, for each channel).
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
-   start from its beginning (`restart`). `channels_and_carriers` decides. `errors` maps an exception.
+   start from its beginning (`restart`). `channels_and_carriers` decides which. `errors` maps an exception.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
-A worker runs the function of a task with `stored_passes` and `round`. `discovery` and `legacy_calls`
-serve clients that open with `initialize` (2025-06-18, 2025-11-25), without sessions and without stored state.
+A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. `discovery` and
+`legacy_calls` serve clients that open with `initialize` (2025-06-18, 2025-11-25), without sessions and
+without stored state.
 All modules share the types of `request_types`, `options` and `lambda_invocation`.
 """

@@ -21,8 +21,8 @@ from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.server.errors import cannot_ask_error
+from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round, asked_through
 
 URL_ELICITATION_REQUIRED: Final = -32042
 """2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""

@@ -22,9 +22,9 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, Setting
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
 from mcp_roundtrip.server import question_results, state_carrier, task_carrier
 from mcp_roundtrip.server.channels_and_carriers import presenter_of_repeated
+from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
-from mcp_roundtrip.server.round import Round, new_run, parked_channels
-from mcp_roundtrip.server.stored_passes import ParkedPass
+from mcp_roundtrip.server.stored_call_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks

@@ -32,8 +32,8 @@ from mcp_roundtrip.server.options import (
     META_PARKED_CALL,
     META_QUESTIONS,
 )
+from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
-from mcp_roundtrip.server.round import Round, asked_through
 
 if TYPE_CHECKING:
     from mcp_roundtrip.tasks.model import Task  # a call whose state the client has needs no tasks

@@ -16,8 +16,8 @@ model    nowhere; in the task table after a step               in an argument, w
 
 A parked call asks in the way of the client that makes it again (`parked_carrier.ask`). Its steps are in
 memory until its first pass ends, and `StoredCall.park` writes them. From then on, each is written before
-the next line of the tool runs: `tasks.worker` runs the later passes (`stored_passes`), in the request that
-makes the call again.
+the next line of the tool runs: `tasks.worker` runs the later passes (`stored_call_passes`), in the request
+that makes the call again.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from mcp_roundtrip.server.errors import (
     out_of_time_error,
     too_many_rounds,
 )
-from mcp_roundtrip.server.request_types import FeatureCall, Reply
-from mcp_roundtrip.server.round import (
+from mcp_roundtrip.server.pass_and_reply import (
     Round,
     channels_of,
     new_run,
     run_pass,
 )
+from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.tools import take_responses
 from mcp_roundtrip.state.claims import OpenState
 

@@ -24,8 +24,8 @@ from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError, invalid_state
+from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
-from mcp_roundtrip.server.round import Round
 from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task

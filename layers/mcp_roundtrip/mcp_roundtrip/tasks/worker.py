@@ -62,7 +62,7 @@ class CallParked(Struct, frozen=True):
 PassResult = Completed | TaskError | UnfinishedPass | CallParked
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
-"""`TaskRunner` or `ParkedPass` of `server.stored_passes`, which raise one of `RETRYABLE`."""
+"""`TaskRunner` or `ParkedPass` of `server.stored_call_passes`, which raise one of `RETRYABLE`."""
 
 
 class Worker(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""A round: one pass over the function of a feature for one call, and the reply to it."""
+"""One pass over the function of a feature for one call, and the reply to it."""
 
 from __future__ import annotations
 

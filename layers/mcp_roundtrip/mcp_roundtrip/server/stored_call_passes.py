@@ -31,8 +31,8 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.server import question_results, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.lambda_invocation import Invocation
+from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
-from mcp_roundtrip.server.round import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import ServerTools, Tool
 from mcp_roundtrip.tasks.lease import TaskRecorder
