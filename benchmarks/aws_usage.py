@@ -20,7 +20,7 @@ from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_UPDATE
-from mcp_roundtrip.tasks.store import Item, item_size
+from mcp_roundtrip.tasks.store_interface import Item, item_size
 from mcp_roundtrip_tools import events as messages
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest

@@ -10,7 +10,7 @@ from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery, Lease
 from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from measure import BenchmarkError
 from task_server import NullDispatcher
 

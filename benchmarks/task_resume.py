@@ -19,7 +19,7 @@ from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder
 from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip.tasks.worker import Completed
 from mcp_roundtrip_testing.task_table import MemoryStore
 from task_server import ANSWER, Deployment, deploy, task_table

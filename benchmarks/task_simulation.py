@@ -29,7 +29,7 @@ from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import Change, Item, Update
+from mcp_roundtrip.tasks.store_interface import Change, Item, Update
 from mcp_roundtrip_testing import FakeClock, make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore
 from measure import BenchmarkError

@@ -19,7 +19,7 @@ from mcp_roundtrip.s3 import MAX_BYTES
 from mcp_roundtrip.server.state_carrier import LARGE_STATE
 from mcp_roundtrip.server.task_carrier import MAX_CAPABILITIES
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.tasks.store import MAX_ITEM
+from mcp_roundtrip.tasks.store_interface import MAX_ITEM
 from mcp_roundtrip_tools import events as messages
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import examples as samples

@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import (
+from mcp_roundtrip.tasks.store_interface import (
     Above,
     Absent,
     AllOf,

@@ -14,7 +14,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.server.tools import ServerTools
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing.played_call import NotReplayable, json_diff
 from mcp_roundtrip_testing.ports import RecordingObserver, RequestObserver
 from mcp_roundtrip_testing.task_table import CrashingStore, FakeClock, MemoryStore, TaskTable, WorkerKilled

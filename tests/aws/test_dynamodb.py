@@ -11,7 +11,7 @@ from mcp_roundtrip.aws.dynamodb import (
     build_expressions,
 )
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.store import Absent, AllOf, AnyOf, Change, Equals, Update
+from mcp_roundtrip.tasks.store_interface import Absent, AllOf, AnyOf, Change, Equals, Update
 from mcp_roundtrip.tasks.transitions import claim
 from support.aws_clients import KINDS
 from support.dynamodb_clients import Wire, behind, client, new_table

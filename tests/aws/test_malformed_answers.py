@@ -23,7 +23,7 @@ from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, public_half
 from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher, invoke_owner
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
-from mcp_roundtrip.tasks.store import Absent, Change, Update
+from mcp_roundtrip.tasks.store_interface import Absent, Change, Update
 from support.aws_clients import EmulatedService, OneClient
 from support.json_values import any_json, places, replaced
 from support.scripted_server import Reply, ScriptedServer, respond, scripted

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.tasks.lease import Delivery, Lease
 from mcp_roundtrip.tasks.model import TASK, Status
-from mcp_roundtrip.tasks.store import Above, Change
+from mcp_roundtrip.tasks.store_interface import Above, Change
 from mcp_roundtrip.tasks.transitions import MAX_ATTEMPTS
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.audit_lines import AuditLines

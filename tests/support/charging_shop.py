@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.deployment import Deployment

@@ -35,7 +35,7 @@ from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.ports import RecordingObserver, make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore, RecordingDispatcher, TaskTable

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing.task_table import MemoryStore
 
 

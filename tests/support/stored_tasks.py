@@ -15,7 +15,7 @@ from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE, AnswerState, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import Change, Item, TaskStore
+from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 

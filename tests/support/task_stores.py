@@ -6,7 +6,7 @@ tests/tasks/test_store.py has their contract.
 import pytest
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
-from mcp_roundtrip.tasks.store import TaskStore
+from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing.task_table import MemoryStore
 from support.dynamodb_clients import new_table
 

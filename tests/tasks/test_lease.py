@@ -12,7 +12,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat, wait_ms
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store import Change, Item, TaskStore
+from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.faulty_store import FaultyStore

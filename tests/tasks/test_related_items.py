@@ -15,7 +15,7 @@ from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Status, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller
 from mcp_roundtrip.tasks.related_items import Flow, put_result
-from mcp_roundtrip.tasks.store import Change
+from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.faulty_store import FaultyStore

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.store import (
+from mcp_roundtrip.tasks.store_interface import (
     MAX_ITEM,
     Above,
     Absent,

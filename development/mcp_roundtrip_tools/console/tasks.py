@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.parked import PARKED
 from mcp_roundtrip.tasks.related_items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
-from mcp_roundtrip.tasks.store import Change, Equals, Item
+from mcp_roundtrip.tasks.store_interface import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row
 from mcp_roundtrip_tools.run.app import LocalApp

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.aws.client_interface import MAX_CODE, AwsClient, AwsError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
-from mcp_roundtrip.tasks.store import (
+from mcp_roundtrip.tasks.store_interface import (
     MAX_ITEM,
     Above,
     Absent,

@@ -41,7 +41,7 @@ from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.question_page_links import PAGE
 from mcp_roundtrip.tasks.related_items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.store import Change
+from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,
     RETRYABLE,

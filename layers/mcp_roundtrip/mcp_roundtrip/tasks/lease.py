@@ -46,7 +46,7 @@ from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.related_items import entry_from_item, entry_to_item, read_task
-from mcp_roundtrip.tasks.store import Change, Item, TaskStore, Update
+from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore, Update
 
 MARGIN_MS: Final = 5_000
 """How much longer a lease lasts than its invocation, at most: clocks differ."""

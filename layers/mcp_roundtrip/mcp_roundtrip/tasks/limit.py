@@ -27,7 +27,7 @@ from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
-from mcp_roundtrip.tasks.store import (
+from mcp_roundtrip.tasks.store_interface import (
     Absent,
     Below,
     Change,

@@ -30,7 +30,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Fingerprint
 from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.tasks.store import Item, Value
+from mcp_roundtrip.tasks.store_interface import Item, Value
 
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
 """Sort keys, and prefixes of sort keys."""

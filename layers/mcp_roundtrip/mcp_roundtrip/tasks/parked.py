@@ -43,7 +43,7 @@ from mcp_roundtrip.tasks.related_items import (
     stored_responses,
 )
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
-from mcp_roundtrip.tasks.store import Change, Update
+from mcp_roundtrip.tasks.store_interface import Change, Update
 
 PARKED: Final = "parked"
 

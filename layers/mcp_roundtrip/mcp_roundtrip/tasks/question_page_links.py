@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.related_items import stored_responses
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
-from mcp_roundtrip.tasks.store import Item
+from mcp_roundtrip.tasks.store_interface import Item
 
 LINK: Final = "K"
 """The sort key of the item."""

@@ -33,7 +33,7 @@ from mcp_roundtrip.tasks.model import (
     Task,
     json_value,
 )
-from mcp_roundtrip.tasks.store import Absent, Change, Equals, Item, TaskStore, Update, Value
+from mcp_roundtrip.tasks.store_interface import Absent, Change, Equals, Item, TaskStore, Update, Value
 
 MAX_INLINE_RESULT = 100_000
 """The longest result, in characters of JSON, in a task's own item. Each poll reads it."""

@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol import canonical
 from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
-from mcp_roundtrip.tasks.store import (
+from mcp_roundtrip.tasks.store_interface import (
     Above,
     Below,
     Change,

@@ -15,7 +15,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.related_items import read_task
-from mcp_roundtrip.tasks.store import Change, TaskStore
+from mcp_roundtrip.tasks.store_interface import Change, TaskStore
 
 REDISPATCH_MS: Final = 15_000
 MAX_REDISPATCH_MS: Final = 300_000

@@ -30,7 +30,7 @@ from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.related_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.service import Tasks
-from mcp_roundtrip.tasks.store import Change, Item, TaskStore
+from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 
 RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
 """Errors that say nothing about the task: another worker may not have them, or has the task already."""
