@@ -213,13 +213,18 @@ def variables(makefile: Path) -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("goal", ["run", "call", "invoke"])
-def test_an_application_has_the_variables_of_this_repository(goal):
+@pytest.mark.parametrize(
+    ("goal", "guide"),
+    [("run", "running-locally"), ("call", "calling-from-the-terminal"), ("invoke", "sample-events")],
+)
+def test_an_application_has_the_variables_of_this_repository_and_a_guide_names_them(goal, guide):
     """The guides are for both."""
     here, there = (
         {name for name, goals in variables(each).items() if goal in goals} for each in MAKEFILES.values()
     )
     assert here - there == ({"TRACES"} if goal == "run" else set()), OF_APPLICATION
+    page = ROOT / f"docs/guides/{guide}.md"
+    assert [name for name in there if name not in page.read_text("utf-8")] == [], page
 
 
 def test_an_application_installs_the_packages_of_its_functions_for_its_tests(tmp_path):
