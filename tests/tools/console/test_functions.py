@@ -109,6 +109,7 @@ def test_a_curl_command_quotes_what_a_shell_would_read(call):
     ("template", "values"),
     [
         ("notes://{folder}/{name}", {"folder": "a/b ü", "name": "?&#"}),
+        ("notes://{folder}/{name}", {"folder": "it's (new)!", "name": "*"}),
         ("file:///{+path}", {"path": "home/ada/notes.md"}),
         ("search://all{?q,page}", {"q": "a&b=c", "page": "2"}),
         ("search://all{?q,page}", {"page": "2"}),
@@ -118,10 +119,11 @@ def test_a_curl_command_quotes_what_a_shell_would_read(call):
 )
 def test_the_server_reads_from_a_uri_what_was_filled_in(call, template, values):
     parsed = UriTemplate.parse(template)
-    names, uri = call(
+    variables, uri = call(
         ("mcp/uri_template.js", "variablesOf", template), ("mcp/uri_template.js", "expand", template, values)
     )
-    assert names == [*parsed.variables]
+    assert [each["name"] for each in variables] == [*parsed.variables]
+    assert {each["name"] for each in variables if each["required"]} <= values.keys()
     match = parsed.match(normalize_uri(uri))
     assert match is not None
     assert match.values == values

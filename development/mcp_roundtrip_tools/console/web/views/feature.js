@@ -25,7 +25,7 @@ const KINDS = {
   },
   templates: {
     title: "Resource template", verb: "Read", idOf: ({ uriTemplate }) => uriTemplate,
-    schemaOf: ({ uriTemplate }) => textsSchema(variablesOf(uriTemplate).map((name) => ({ name, required: true }))),
+    schemaOf: ({ uriTemplate }) => textsSchema(variablesOf(uriTemplate)),
     callOf: ({ uriTemplate }, given) => ({ kind: "resource", name: expand(uriTemplate, given), values: given }),
     refOf: ({ uriTemplate: uri }) => ({ type: "ref/resource", uri }),
   },
