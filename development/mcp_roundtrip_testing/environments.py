@@ -36,7 +36,9 @@ def load_server(source: Source) -> Server:
         server.check_definitions()
         return server
     servers = servers_in(load_module(source))
-    assert len(servers) == 1, f"{source} holds {len(servers)} servers"
+    assert len(servers) == 1, (
+        f"{source} holds {len(servers)} servers; pass one of them, or a FrontDoor with its owners"
+    )
     return servers[0]
 
 

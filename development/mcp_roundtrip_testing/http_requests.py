@@ -65,7 +65,7 @@ def mirrored_headers(method: str, params: Mapping[str, Any], tools: Mapping[str,
     """Return the headers that repeat the body of a request of 2026-07-28 (SEP-2243)."""
     headers = {HEADER_PROTOCOL_VERSION: PROTOCOL_VERSION, HEADER_METHOD: method}
     name = params.get(NAME_PARAMETER.get(method, ""))
-    if name is not None:
+    if isinstance(name, str):
         headers[HEADER_NAME] = encode_header(name)
     tool = tools.get(str(name)) if method == TOOLS_CALL else None
     if tool is not None and isinstance(params.get("arguments"), Mapping):

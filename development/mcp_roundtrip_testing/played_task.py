@@ -116,7 +116,8 @@ class PlayedTask(PlayedCall):
 
     def _after(self, method: str, **params: Any) -> PlayedTask:
         acknowledged = self.request(method, taskId=self.task_id, **params)
-        assert "result" in acknowledged, acknowledged
+        if "error" in acknowledged:
+            self.fail(f"{method} ended in the JSON-RPC error {acknowledged['error']}")
         return self.poll()
 
     @property

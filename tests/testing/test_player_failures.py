@@ -277,6 +277,23 @@ def sized() -> Server:
     return sized
 
 
+def test_a_request_of_a_task_that_is_refused_fails_with_the_error():
+    task = Player(server, WITH_TASKS).call("becomes_a_task").task
+    with pytest.raises(CallFailed, match=r"tasks/update ended in the JSON-RPC error .*-32602"):
+        task.respond({"keep": 5})
+
+
+def test_a_request_may_have_a_name_that_is_no_text():
+    assert Player(server).request("resources/read", uri=5)["error"]["code"] == -32020
+
+
+def test_a_module_without_a_server_is_refused(tmp_path):
+    path = tmp_path / "app.py"
+    path.touch()
+    with pytest.raises(AssertionError, match="holds 0 servers; pass one of them, or a FrontDoor"):
+        Player(path).call("order")
+
+
 @pytest.mark.parametrize("source", ["functions/server/app.py", pytest])
 def test_a_source_that_is_no_server_is_refused(source):
     with pytest.raises(TypeError, match=r"cannot be played; pass a Server, .*Path"):
