@@ -32,6 +32,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from mcp_roundtrip import Image
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
     check_annotation,
@@ -94,6 +95,15 @@ class Row(TypedDict, total=False):
     when: datetime
 
 
+@dataclass
+class Scan:
+    pages: list[bytes]
+
+
+class Stored(TypedDict):
+    content: bytes
+
+
 class Database(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -145,6 +155,9 @@ CARRIED = [
     (str, text),
     (bytes, st.binary()),
     (list[bytes], st.lists(st.binary())),
+    (Scan, st.builds(Scan, st.lists(st.binary()))),
+    (Stored, st.fixed_dictionaries({"content": st.binary()})),
+    (Image, st.builds(Image, st.binary(), st.just("image/png"))),
     (Color, st.sampled_from(Color)),
     (Level, st.sampled_from(Level)),
     (UUID, st.uuids()),
@@ -266,6 +279,16 @@ def test_an_instance_that_cannot_be_revived_is_refused_at_once(value):
     for held, annotation in ((value, type(value)), ([value], list[type(value)])):
         with pytest.raises(UsageError):
             dump(held, annotation)
+
+
+def test_bytes_of_a_model_that_writes_them_as_text_are_named():
+    class Stamp(BaseModel):
+        image: bytes
+
+    with pytest.raises(
+        UsageError, match=r"its return type .*Stamp, at result\.image: bytes that are not UTF-8"
+    ):
+        dump(Stamp(image=b"\xff"), Stamp)
 
 
 class Opaque: ...

@@ -56,7 +56,7 @@ class StepType(Struct, frozen=True):
                 remedy = "write `list` in place of Iterable"
             raise UsageError(
                 f"returned {type(value).__name__}, which does not fit its return type "
-                f"{type_name(self.annotation)}; {remedy}"
+                f"{type_name(self.annotation)}{locate_unserializable(value, 'result')}; {remedy}"
             ) from None
         try:
             text = _STRICT.encode(data).encode()

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from pydantic.config import ConfigDict
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
+from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
@@ -54,7 +55,11 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
     except PydanticUserError as error:
         if error.code != "type-adapter-config-unused":
             raise
-        adapter, config = TypeAdapter(annotation), None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            adapter, config = TypeAdapter(annotation), None  # a model has its own
+        else:  # a dataclass or a TypedDict takes it under another name
+            alias: Any = TypeAliasType("Alias", annotation)
+            adapter = TypeAdapter(alias, config=config)
     if any(map(_is_union_with_booleans, nodes(adapter.core_schema))):
         adapter.validator = typed_validator(adapter.core_schema, config=config)
     return adapter
