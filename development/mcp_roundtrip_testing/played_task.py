@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip_testing.played_call import (
     PlayedCall,
@@ -48,6 +49,11 @@ class PlayedTask(PlayedCall):
     def status_message(self) -> str | None:
         """The `statusMessage`."""
         return self.detailed.get("statusMessage")
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal in the table, without answers since the task waited; None for an unknown task."""
+        return self.workers.table.journal(self.task_id)
 
     @property
     def result(self) -> Mapping[str, Any]:

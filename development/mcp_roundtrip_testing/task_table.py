@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, cast
 
+from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
+from mcp_roundtrip.tasks.related_items import TaskHistory
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import (
     Above,
@@ -274,6 +276,13 @@ class TaskTable:
         pk = self.dispatcher.pks.get(task_id)
         item = None if pk is None else self.store.get(pk, TASK)
         return None if item is None else Task.from_item(item)
+
+    def journal(self, task_id: str) -> Journal | None:
+        """Return what the task has recorded; None if it is not stored."""
+        task = self.task(task_id)
+        if task is None:
+            return None
+        return TaskHistory.from_items(task, self.store.query(self.dispatcher.pks[task_id])).journal
 
     def is_at_rest(self, task_id: str) -> bool:
         """Whether the task needs no worker now: it waits for input, sleeps, or has ended."""

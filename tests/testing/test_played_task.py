@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
+from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip_testing import WITH_TASKS, FakeClock, PlayedTask, Player
 from mcp_roundtrip_testing import played_task as driver
 from support.task_tools import no_step_ran, ran, run_step, task_server  # noqa: F401 - a fixture is among them
@@ -39,6 +40,16 @@ def naps(ctx: Context) -> str:
     ctx.step("before", run_step, "before")
     ctx.sleep("nap", 30_000)
     return ctx.step("after", run_step, "after")
+
+
+def test_the_journal_of_a_task_says_what_it_has_recorded():
+    play = Player(server, WITH_TASKS)
+    task = play.call("provision", {"name": "db"}, size=2).task
+    assert [entry.key for entry in task.journal.entries] == ["size", "create"]
+    done = task.answer(keep=True).journal
+    steps = {entry.key: entry.value for entry in done.entries if entry.kind is Kind.STEP}
+    assert steps == {"create": "create 2", "end": "end"}
+    assert play.task("unknown").journal is None
 
 
 @server.tool(task="required")
