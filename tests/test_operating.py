@@ -96,7 +96,6 @@ def fields_of(query: str) -> set[str]:
 
 
 def found(query: str, lines: list[Line]) -> list[Line]:
-    """Return the lines that match the first filter of a query."""
     condition = re.findall(r"^(?:\| )?filter (.*)$", query, re.MULTILINE)[0]
     return [line for line in lines if any(_all(terms, line) for terms in condition.split(" or "))]
 

@@ -29,7 +29,6 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in P
 
 
 def shown(page: Path) -> list[ast.ClassDef]:
-    """Return the classes in the signatures of a page."""
     [signatures] = blocks_of(page.read_text("utf-8"), "pyi")
     return [node for node in ast.parse(signatures).body if isinstance(node, ast.ClassDef)]
 
@@ -58,7 +57,6 @@ def parameters(function: Function) -> str:
 
 
 def fields(shown_class: ast.ClassDef) -> str:
-    """Return the parameters of a dataclass, from the fields of a class in a page."""
     shown_fields = [
         ast.unparse(node.target) + (f"={ast.unparse(node.value)}" if node.value else "")
         for node in shown_class.body

@@ -93,7 +93,6 @@ def logged(level: str) -> set[str]:
 
 @cache
 def source() -> list[ast.Module]:
-    """Return the modules of the layer."""
     return [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
 
 

@@ -32,8 +32,6 @@ def documented() -> dict[str, tuple[str, str]]:
 
 
 class Rotation:
-    """A stack during the rotation of one of its keys."""
-
     def __init__(self, kms: FakeKms, parameter: str, signing: str) -> None:
         self.own = {own: NEW_KEY[name](kms) for name, own in OWN.items()}
         self.arns = {"OLD": self.own[OWN[parameter]], "NEW": NEW_KEY[parameter](kms), "": ""}
@@ -41,7 +39,6 @@ class Rotation:
         self.signing = signing
 
     def environment(self, used: str, trusted: str) -> Deployment:
-        """Return a new execution environment of a deployment."""
         environment = variables(
             "WeatherFunction",
             StateSigning=self.signing,

@@ -91,7 +91,6 @@ class History:
         file.write_text(change(file.read_text()))
 
     def edit_templates(self, change: Callable[[str], str]) -> None:
-        """Edit template.yaml and the built template."""
         for template in ("template.yaml", BUILT_TEMPLATE):
             self.edit(template, change)
 

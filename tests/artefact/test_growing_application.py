@@ -113,7 +113,6 @@ class Application:
         return self.deployer.stack.endpoint("/mcp")
 
     def settings(self, function: str = "ServerFunction") -> dict[str, str]:
-        """Return the shared settings of a deployed function."""
         variables = self.deployer.configuration(function)["Environment"]["Variables"]
         return dict(line.split("=", 1) for line in variables["MCP_SETTINGS"].splitlines())
 
@@ -180,7 +179,6 @@ async def works(app: Application, *tools: str) -> None:
 
 
 def states_of_tasks(stack: Stack) -> Counter[str]:
-    """Return how many tasks are in each state."""
     items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["Platform.TaskTable"])["Items"]
     return Counter(item["st"]["S"] for item in items if item["sk"]["S"] == TASK)
 

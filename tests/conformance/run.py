@@ -36,7 +36,6 @@ BADGE: Final = ROOT / "docs/images/conformance.svg"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="only these")
     parser.add_argument("--record", action="store_true", help="rewrite expected.json")
@@ -70,7 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def selected(target: Target, only: Sequence[str]) -> list[str]:
-    """Return the scenarios of the target, or the requested ones among them."""
     return [scenario for scenario in target.scenarios if not only or scenario in only]
 
 

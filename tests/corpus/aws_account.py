@@ -155,7 +155,6 @@ class Account:
 
 
 def _read(target: str, headers: Mapping[str, str], body: bytes) -> tuple[str, str, dict[str, Any]]:
-    """Return the service, the operation and the parameters of a request."""
     if target.startswith("/2015-03-31/functions/"):
         parameters: dict[str, Any] = {"FunctionName": unquote(target.split("/")[3])}
         if "x-amz-invocation-type" in headers:

@@ -86,7 +86,6 @@ def event_of(
 
 
 def described(method: str, path: str, headers: Mapping[str, str], body: str | None) -> dict[str, Any]:
-    """Return a request as the record shows it."""
     shown = {"http": f"{method} {path}", "headers": dict(headers)}
     if body is None or body[:1] != "{":
         return {**shown, **({} if body is None else {"body": body})}

@@ -41,7 +41,6 @@ class Client:
         self.function = self.function.another_environment(**settings)
 
     def open(self) -> None:
-        """Send the first request, as its kind does."""
         if not self.kind.is_legacy:
             return
         params = {
@@ -57,7 +56,6 @@ class Client:
         return read_message(self.post(method, self._params(params), self._headers(method, params, **changes)))
 
     def post(self, method: str, params: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-        """Send a request with these params and headers, and return what the function returns."""
         body = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         return self.send(body, headers)
 
@@ -69,7 +67,6 @@ class Client:
         return self.http(method, self.path, headers or {}, text)
 
     def http(self, method: str, path: str, headers: Mapping[str, str], body: str | None = None) -> Any:
-        """Send an HTTP request, and return what the function returns."""
         given = dict(headers)
         if self.mode == "bearer" and self.person is not None:
             given.setdefault("authorization", f"Bearer {access_token(self.world, self.person)}")

@@ -134,7 +134,6 @@ class Conversation:
                 worker.work({"Records": [{**handle, "body": body, "eventSourceARN": arn}]})
 
     def follow_task(self, task_id: str) -> None:
-        """Poll a task, answer what it asks, and read its result."""
         if self.client.kind.augments_tasks:
             self._follow_augmented_task(task_id)
             return

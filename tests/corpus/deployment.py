@@ -71,7 +71,6 @@ class World:
     _lines: io.StringIO = field(default_factory=io.StringIO)
 
     def function(self, make: MakeServer, name: str = f"{STACK}_play", **settings: str) -> Function:
-        """Deploy a function with these settings."""
         environment = {name: value for name, value in {**STATES, **settings}.items() if value}
         function = Function(self, make, name, environment)
         self.account.functions[name] = function.invoked
@@ -158,7 +157,6 @@ class Function:
         return Function(self.world, self.make, self.name, environment)
 
     def request(self, event: Any, described: Mapping[str, Any]) -> Any:
-        """Handle an event, and record it as `described`."""
         return self.world.record(described, lambda: self._run("lambda_handler", event, self.time_s))
 
     def work(self, event: Any, time_s: float = WORKER_TIME_S, request_id: str | None = None) -> Any:
@@ -166,7 +164,6 @@ class Function:
         return self.world.record({"worker": event}, answer)
 
     def invoked(self, event: Any, client_context: Any) -> Any:
-        """Handle a synchronous invocation of another function."""
         return self._run("lambda_handler", event, self.time_s, client_context)
 
     def _run(

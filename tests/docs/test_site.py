@@ -46,8 +46,6 @@ def built(site: Path, page: Path) -> str:
 
 
 class Elements(HTMLParser):
-    """Counts the elements of a page."""
-
     def __init__(self, html: str) -> None:
         super().__init__()
         self.counts: Counter[str] = Counter()

@@ -33,7 +33,6 @@ ANSWERS = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": 
 
 
 def shell(command: str, folder: Path) -> str:
-    """Run a command that must succeed; return what it prints."""
     # Variables of an outer make would make this one print the folders that it enters.
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     done = subprocess.run(["sh", "-e", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
@@ -73,7 +72,6 @@ def served(shop: Path, command: str) -> Iterator[str]:
 
 
 def _wait(shop: Path, pattern: str) -> str:
-    """Return the first match in the output of `make run`."""
     end = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < end:
         if found := re.search(pattern, (shop / "run.log").read_text()):

@@ -17,7 +17,6 @@ META = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: APPS}
 
 
 def host(served: Served) -> dict[str, Any]:
-    """Return how the test host reaches the server."""
     return {"url": served.url, "headers": {}, "meta": META}
 
 

@@ -15,7 +15,6 @@ pytest_plugins = ["support.inspector"]
 
 @pytest.fixture
 def run(inspector, served):
-    """Return a function that runs a command with the documented configuration."""
     return partial(inspector, inspector_configuration(served.url))
 
 

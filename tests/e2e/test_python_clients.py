@@ -28,7 +28,6 @@ def served():
 
 
 def skill_resource(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the Resource object of a skill's SKILL.md."""
     frontmatter, uri = row["definition"]["frontmatter"], row["definition"]["uri"]
     about = {member: frontmatter[member] for member in ("name", "description")}
     return {**about, "uri": uri, "mimeType": "text/markdown"}

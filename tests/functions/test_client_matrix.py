@@ -54,7 +54,6 @@ class Cell:
 
     @property
     def word(self) -> str:
-        """The content of the table's cell."""
         return (
             ", ".join(dict.fromkeys(NAMES.get(each, each) for each in self.channels))
             if self.is_answered
@@ -103,7 +102,6 @@ def front_door() -> FrontDoor:
 
 
 def play(profile: ClientProfile, example: Example, owners: Mapping[str, Server]) -> Cell:
-    """Carry out a call as this client and its user do."""
     return _carry_out(_player(profile, front_door, owners), example)
 
 
@@ -244,7 +242,6 @@ def matrix(approval):
 
 
 def unanswered(matrix: Matrix) -> dict[tuple[str, str], str]:
-    """Return the text of each cell without the user's answers."""
     return {
         (client, tool): cell.text
         for client, cells in matrix.items()

@@ -83,8 +83,6 @@ class Dialect(Protocol):
 
 
 class Anthropic:
-    """The Messages API."""
-
     path = "/v1/messages"
 
     def tools(self, body: Any) -> list[str]:
@@ -123,8 +121,6 @@ class Anthropic:
 
 
 class OpenAiResponses:
-    """The Responses API."""
-
     path = "/v1/responses"
 
     def tools(self, body: Any) -> list[str]:
@@ -162,8 +158,6 @@ class OpenAiResponses:
 
 
 class OpenAiChat:
-    """The Chat Completions API."""
-
     path = "/v1/chat/completions"
 
     def tools(self, body: Any) -> list[str]:
@@ -189,8 +183,6 @@ class OpenAiChat:
 
 
 class Gemini:
-    """The Gemini API."""
-
     path = "/v1beta/models/"
 
     def tools(self, body: Any) -> list[str]:
@@ -256,7 +248,6 @@ def _text(content: Any) -> str:
 
 
 def _events(*documents: Any) -> Response:
-    """Return a stream of server-sent events."""
     lines = []
     for document in documents:
         if isinstance(document, dict) and "type" in document:

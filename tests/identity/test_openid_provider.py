@@ -19,7 +19,6 @@ def provider():
 
 
 def registered(provider, client_id):
-    """Return the store of a client that the provider knows."""
     client = OAuthClientInformationFull(
         client_id=client_id,
         redirect_uris=[AnyUrl(REDIRECT)],

@@ -41,7 +41,6 @@ CASES: list[Case] = []
 
 
 def all_cases() -> list[Case]:
-    """Return the mistakes in all modules of this folder."""
     for path in sorted(Path(__file__).parent.glob("*.py")):
         import_module(f"messages.{path.stem}")
     return CASES

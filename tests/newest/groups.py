@@ -65,7 +65,6 @@ class Registries:
             return python_pins(_output([self.uv, "pip", "compile", *quiet, *options, file.name]))
 
     def latest(self, package: str) -> str:
-        """Return the version that npm installs by default."""
         return str(json.loads(_output(["npm", "view", package, "version", "--json"])))
 
     def newest(self, package: str) -> str:
@@ -100,7 +99,6 @@ def clients(project: Path, registries: Registries) -> list[Source]:
 
 
 def hosts(project: Path, registries: Registries) -> list[Source]:
-    """Return the AI applications of `make hosts`."""
     return [_of_makefile(project, registries, "hosts_NPM")]
 
 

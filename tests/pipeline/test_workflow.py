@@ -225,7 +225,6 @@ def github(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def released(github):
-    """Return the jobs of a run of the workflow."""
     jobs = []
     for name, environment in [("build", ""), *((each, each) for each in STACKS)]:
         jobs.append(job := github.job(name, environment))

@@ -100,8 +100,6 @@ def backend(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def build(backend, tmp_path_factory):
-    """Return a builder of distributions."""
-
     def distribution(project, kind):
         output = tmp_path_factory.mktemp(kind)
         done = run(
@@ -118,7 +116,6 @@ def build(backend, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def source(build, tmp_path_factory):
-    """Return the folder of the unpacked source distribution."""
     folder = tmp_path_factory.mktemp("source")
     with tarfile.open(build(ROOT, "sdist")) as archive:
         archive.extractall(folder, filter="data")
@@ -192,7 +189,6 @@ def application(wheel, tmp_path_factory):
 
 
 def for_this_computer(new: str) -> str:
-    """Return the command `new` for the interpreter and the architecture of this computer."""
     return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
 
 
@@ -274,7 +270,6 @@ def account(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def deployer(account):
-    """Return the variables of somebody who is signed in to AWS."""
     return {
         "AWS_ENDPOINT_URL": account.url,
         "AWS_ACCESS_KEY_ID": "test",
@@ -358,7 +353,6 @@ def grown(application, tmp_path_factory):
 
 
 def as_options(arguments: list[str]) -> list[str]:
-    """Return the arguments of `make` as those of the command."""
     options = {"TASKS=1": "--tasks"}
     return [options.get(each, each.removeprefix("NAME=")) for each in arguments]
 

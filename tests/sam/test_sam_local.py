@@ -38,7 +38,6 @@ LOGICAL_IDS = logical_ids()
 
 
 def variables_of_sam(template: Path, env_vars: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
-    """Return the variables that sam passes to each function."""
     file = folder / "env.json"
     file.write_text(json.dumps(env_vars))
     done = run(SAM.with_name("python"), SCRIPT, template, file, "{}")
@@ -57,7 +56,6 @@ def start(app: LocalApp, name: str, variables: Mapping[str, str]) -> ProcessEnvi
 
 @pytest.fixture(scope="module")
 def app():
-    """Yield the run to which containers are led."""
     parameters = {"AuthMode": "none"}
     with serve(ROOT / "template.yaml", parameters=parameters, container_host=HOST, log=None) as running:
         yield running

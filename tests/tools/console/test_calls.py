@@ -9,7 +9,6 @@ HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>\\u202e&amp;"
 
 
 def values(*pairs):
-    """Return the text of a table of values."""
     return ["\n".join(str(each) for each in pairs)]
 
 

@@ -60,7 +60,6 @@ class Account:
         stacks.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
 
     def publish(self, name: str, **variables: str) -> str:
-        """Publish a version with these variables, and return its ARN."""
         self.lambda_.update_function_configuration(
             FunctionName=name, Environment={"Variables": {"MCP_TASK_TABLE": TABLE, **variables}}
         )

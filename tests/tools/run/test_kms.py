@@ -117,7 +117,6 @@ REFUSED = {
 
 
 def members_of(call, emulator):
-    """Return the members of a request that is not refused."""
     if call == "generate_mac":
         return {"KeyId": mac_key(emulator), "Message": b"message", **MAC}
     signed = {"KeyId": signing_key(emulator), "Message": b"message", **SIGN}

@@ -60,7 +60,6 @@ class OAuthClient:
     def decide(
         self, user: str = "ada", scopes: list[str] | None = None, **changes: str | None
     ) -> dict[str, str]:
-        """Sign in at the page; return what the client receives."""
         form = BrowserForm(self.show(**changes).text)
         form.choose("user", [user])
         if scopes is not None:
