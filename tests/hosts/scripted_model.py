@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from support.page_user import LINK
@@ -65,21 +65,6 @@ class Script:
             return None
         self.visited.add(found[0])
         return found[0]
-
-
-class Dialect(Protocol):
-    """An API of models."""
-
-    path: str
-
-    def tools(self, body: Any) -> list[str]:
-        """Return the names of the tools that the model may call."""
-
-    def outputs(self, body: Any) -> list[str]:
-        """Return the results of the tool calls in the conversation."""
-
-    def reply(self, body: Any, name: str | None, arguments: Mapping[str, Any], number: int) -> Response:
-        """Return a response that calls a tool, or one that ends the conversation."""
 
 
 class Anthropic:
@@ -207,7 +192,11 @@ class Gemini:
         )
 
 
-DIALECTS: Final[Sequence[Dialect]] = (Anthropic(), OpenAiResponses(), OpenAiChat(), Gemini())
+DIALECTS: Final = (Anthropic(), OpenAiResponses(), OpenAiChat(), Gemini())
+"""APIs of models: the tools that a request offers, the results in its conversation, and how a model replies.
+
+A reply calls a tool, or ends the conversation if the tool is None.
+"""
 
 
 @dataclass(frozen=True)
