@@ -168,25 +168,6 @@ def test_a_withdrawn_key_is_not_trusted_after_its_next_confirmation(strict_kms, 
         assert key.trusted_public_half()
 
 
-def test_a_clock_that_is_set_back_does_not_extend_the_trust_in_a_disabled_key(strict_kms, key, arn, clock):
-    key.trusted_public_half()
-    strict_kms.DisableKey(KeyId=arn)
-    clock.now -= 86_400
-    with fails_with("DisabledException"):
-        key.trusted_public_half()
-
-
-def test_of_two_keys_the_remaining_one_is_still_trusted(strict_kms, kms, key, clock):
-    old = KmsKey(kms, signing_key(kms), clock)
-    keys = KmsPublicKeys([key, old])
-    kids = [public_key.loaded_public_half().kid for public_key in (key, old)]
-    assert all(map(keys.find, kids))
-    strict_kms.DisableKey(KeyId=old.arn)
-    clock.now += CONFIRM_INTERVAL_S
-    assert keys.find(kids[0])
-    assert keys.find(kids[1]) is None
-
-
 def test_a_failed_load_is_not_retried_for_every_token_and_after_growing_pauses(strict_kms, key, clock):
     strict_kms.fail_next(1000, "DisabledException")
     for attempts, pause_s in ((1, FIRST_RETRY_S), (2, 2), (3, 4)):

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from mcp_roundtrip.aws import connections
-from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
 from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.signing import AwsCredentials
@@ -14,7 +14,6 @@ from support.scripted_server import hang, reset, respond, respond_and_close, scr
 from support.signed_callers import Caller, calling, fails_with
 
 OK = respond(200, {})
-THROTTLED = respond(400, {"__type": "ThrottlingException"})
 FAILING = respond(500, {"__type": "KMSInternalException"})
 
 
@@ -35,14 +34,6 @@ def test_a_damaged_response_is_requested_again_up_to_twice(reply):
     with calling(reply, reply, reply) as call, fails_with("ConnectionClosedError", NoResponse):
         call()
     assert len(call.server.requests) == 3
-
-
-@pytest.mark.parametrize("reply", [*DAMAGED.values(), FAILING, THROTTLED])
-def test_a_client_that_must_not_repeat_a_call_sends_it_once(reply):
-    with calling(reply, retries=retry_connection) as call, pytest.raises(AwsError):
-        call()
-    assert len(call.server.requests) == 1
-    assert call.pauses == []
 
 
 @pytest.mark.parametrize(
@@ -68,12 +59,6 @@ def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
 
     with calling(drip, retries=retry_connection, timeout_s=0.2) as call, fails_with("timeout", NoResponse):
         call()
-
-
-def test_a_throttled_call_is_repeated_after_longer_pauses():
-    with calling(THROTTLED, FAILING) as call:
-        assert call() == {}
-        assert call.pauses == [1, 0.1]
 
 
 def test_each_attempt_is_signed_at_its_own_time():

@@ -63,14 +63,6 @@ def test_a_database_is_activated_wherever_a_worker_is_lost():
         assert made["host"] == f"{made['id']}.us-east-1.databases.example"
 
 
-def test_a_client_without_tasks_is_asked_everything_round_by_round(inline):
-    asked = inline.call("provision_database", NAME, size="small", region="eu-west-1")
-    assert asked.asked.keys() == {"keep"}
-    assert "$26.28" in asked.question("keep")
-    assert asked.answer(keep=True).structured["host"]
-    assert asked.answer(keep=DECLINE).structured["host"] is None
-
-
 def test_each_call_creates_one_database(play):
     ids = {provisioning(play).answer(keep=True).structured["id"] for _ in range(2)}
     assert len(ids) == 2

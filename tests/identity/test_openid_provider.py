@@ -1,4 +1,3 @@
-import httpx2
 import pytest
 from mcp.shared.auth import OAuthClientInformationFull
 from mcp.shared.exceptions import MCPError
@@ -82,16 +81,3 @@ async def test_an_id_token_is_not_an_access_token(provider):
     with deployed(provider.issuer, settings={"token_audience": "app"}) as server:
         assert server.post(tokens["id_token"]).status_code == 401
         assert server.reasons == ["token_id_token"]
-
-
-def test_a_named_audience_replaces_the_uri_of_the_endpoint(provider):
-    with deployed(provider.issuer, settings={"token_audience": OTHER}) as server:
-        assert server.post(provider.machine_token(OTHER)).status_code == 200
-        assert server.post(provider.machine_token(server.url)).status_code == 401
-
-
-def test_the_metadata_of_the_endpoint_leads_to_the_metadata_of_the_provider(provider):
-    with deployed(provider.issuer) as server:
-        root = server.url.removesuffix("/mcp")
-        named = httpx2.get(f"{root}/.well-known/oauth-protected-resource/mcp").json()["authorization_servers"]
-    assert httpx2.get(f"{named[0]}/.well-known/openid-configuration").json()["issuer"] == provider.issuer

@@ -122,15 +122,6 @@ def test_every_function_is_built_from_its_folder(built):
         assert Path("app.py") in shipped
 
 
-def test_the_build_has_the_nested_templates(built):
-    before, after = (load(path)["Resources"] for path in (ROOT / "template.yaml", built.template))
-    nested = {name for name, each in before.items() if each["Type"] == "AWS::Serverless::Application"}
-    assert nested >= {"Platform", "Endpoint"}
-    for name in nested:
-        source, copy = (each[name]["Properties"]["Location"] for each in (before, after))
-        assert load(built.directory / copy)["Resources"] == load(ROOT / source)["Resources"]
-
-
 def test_a_layer_without_bytecode_is_refused_with_a_remedy(tmp_path):
     done = make_layer(tmp_path, "INTERPRETER=", target="python3.14-arm64")
     assert done.returncode != 0

@@ -84,12 +84,6 @@ def test_without_a_text_a_field_has_its_default_or_is_left_out():
     assert Field("yes", {"type": "boolean", "default": True}, is_required=True).hint() == "[Y/n]"
 
 
-def test_a_field_has_the_choices_of_the_definition_that_it_refers_to():
-    sizes = {"Size": {"type": "string", "enum": ["small", "large"]}}
-    [size] = fields_of({"properties": {"size": {"$ref": "#/$defs/Size"}}, "$defs": sizes})
-    assert (size.hint(), size.read("2")) == ("[1-2, optional]", "large")
-
-
 @pytest.mark.parametrize(
     ("schema", "text", "value"),
     [

@@ -39,11 +39,6 @@ def test_a_request_reaches_its_function_as_an_event(running):
     assert any(line.startswith("POST /echo tools/list 200 ") for line in running.log)
 
 
-def test_a_greedy_route_passes_the_rest_of_the_path(running):
-    event = request(running.app.url("/echo/a/b%20c")).json()["event"]
-    assert (event["pathParameters"], event["rawPath"]) == ({"proxy": "a/b c"}, "/echo/a/b c")
-
-
 def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(running):
     connection = http.client.HTTPConnection(running.app.url("").removeprefix("http://"))
     for _ in range(2):

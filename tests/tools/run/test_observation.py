@@ -24,25 +24,6 @@ def caused_by(running, caller):
     return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
 
 
-def test_a_request_is_recorded_with_its_invocation_and_response(running):
-    found = exchange(running, "/echo?token=secret")
-    assert (found.method, found.path, found.status) == ("GET", "/echo", 200)
-    assert found.response_body.startswith(b"{")
-    [invocation] = found.invocations
-    assert (invocation.function, invocation.trigger, invocation.caller) == ("Echo", "http", found.id)
-    assert b"token=secret" in invocation.payload
-    again = exchange(running, "/echo").invocations[0]
-    assert (again.environment_id, again.is_new_environment) == (invocation.environment_id, False)
-    assert again.init_ms is None
-
-
-def test_a_failed_invocation_is_recorded_with_its_error_and_traceback(running):
-    [invocation] = exchange(running, "/odd/raise").invocations
-    assert (invocation.failed, invocation.error) == (True, "ValueError: a secret of the function")
-    [line] = invocation.log_lines
-    assert line.text.startswith("[ERROR] ValueError: a secret of the function\nTraceback (most recent")
-
-
 def test_a_failed_initialization_is_recorded(running):
     [invocation] = exchange(running, "/broken").invocations
     assert (invocation.init_failed, invocation.is_new_environment) == (True, True)

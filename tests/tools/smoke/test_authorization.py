@@ -42,16 +42,6 @@ def test_a_machine_signs_in_with_its_client_credentials(running):
     assert (refused.status, "unknown client" in refused.text) == ("wrong", True)
 
 
-def test_without_a_token_the_metadata_is_still_checked(running):
-    found = findings_of(Settings(running.url))
-    assert {name: each.status for name, each in found.items()} == {
-        "anonymous": "ok",
-        "token": "wrong",
-        "metadata": "ok",
-        "issuer": "ok",
-    }
-
-
 def test_a_refused_token_leads_to_the_log(running):
     for token in (running.issuer.token(running.url, exp=1), "opaque"):
         found = findings_of(Settings(running.url, token=token))

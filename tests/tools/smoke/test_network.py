@@ -72,13 +72,6 @@ def test_a_refused_certificate_is_described(tmp_path, name, days, trusted, text)
     assert text in fault.text
 
 
-def test_plain_http_on_a_port_for_tls_is_described():
-    with scripted() as server:
-        fault = the_fault(Settings(server.url.replace("http:", "https:") + "/mcp"))
-        server.invalid.clear()  # the TLS handshake is not HTTP
-    assert "SSL" in fault.text
-
-
 ANSWERS: dict[str, tuple[Reply, str]] = {
     "no route": (respond(404, {"message": "Not Found"}), "There is no route at this URL"),
     "a redirect": (

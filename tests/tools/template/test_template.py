@@ -59,10 +59,6 @@ TEMPLATE = """
       Tool:
         Type: AWS::Serverless::Function
         Properties: {CodeUri: tool/, AutoPublishAlias: live, FunctionName: !Sub "tool-${Stage}"}
-      OnlyInProd:
-        Type: AWS::Serverless::Function
-        Condition: IsProd
-        Properties: {CodeUri: nowhere/}
     """
 SOURCES = {"front/app.py": "", "tool/app.py": "", "layers/base/b.py": "", "layers/built/python/c.py": ""}
 KEY_ARN = "arn:aws:kms:us-east-1:000000000000:key/Key-k"
@@ -118,12 +114,6 @@ def test_globals_are_merged_into_every_function(tmp_path):
     assert front.layers == (tmp_path / "layers/base", tmp_path / "layers/built/python")
     assert tool.layers == (tmp_path / "layers/base",)
     assert front.code == tmp_path / "front"
-
-
-def test_a_resource_whose_condition_is_false_does_not_exist(tmp_path):
-    assert set(application(tmp_path).functions) == {"Front", "tool-dev"}
-    assert not application(tmp_path).left_out
-    assert "OnlyInProd.CodeUri" in application(tmp_path, Stage="prod").left_out["OnlyInProd"]
 
 
 @pytest.mark.parametrize(
