@@ -2,6 +2,7 @@
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from support.deployment import Deployment
 from support.task_tools import no_step_ran  # noqa: F401 - a fixture of each test
 
@@ -10,3 +11,9 @@ from support.task_tools import no_step_ran  # noqa: F401 - a fixture of each tes
 def deployment(request: pytest.FixtureRequest) -> Deployment:
     """The `server` of the module, and a caller whose client answers questions and follows tasks."""
     return Deployment(request.module.server)
+
+
+@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
+def version(request: pytest.FixtureRequest) -> str:
+    """The version of a client: of a round trip, or one that opens with `initialize`."""
+    return str(request.param)

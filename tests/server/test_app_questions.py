@@ -8,38 +8,28 @@ import pytest
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, text
 from support.deployment import Deployment
+from support.task_tools import ran, run_step
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
-effects = []
 
 
 @server.tool
 def order(ctx: Context, item: str) -> dict[str, Any]:
-    ctx.step("reserve", effects.append, "reserve")
+    ctx.step("reserve", run_step, "reserve")
     count = ctx.elicit("count", f"How many {item}?", int)
-    ctx.step("charge", effects.append, "charge")
+    ctx.step("charge", run_step, "charge")
     if not ctx.confirm("sure", f"Send {count} {item}?"):
         raise ToolError("Not sent.")
-    ctx.step("send", effects.append, "send")
+    ctx.step("send", run_step, "send")
     return {"sent": count}
 
 
 @server.tool(scopes=("shop:write",))
 def guarded(ctx: Context) -> str:
     return str(ctx.elicit("count", "How many?", int))
-
-
-@pytest.fixture(autouse=True)
-def nothing_happened():
-    effects.clear()
-
-
-@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
-def version(request):
-    return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
@@ -79,7 +69,7 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     assert (app_status(again), list(requests(again))) == ("asking", ["sure"])
     done = client.answer_in_app(again, sure=True)
     assert (app_status(done), done["structuredContent"]) == ("complete", {"sent": 3})
-    assert effects == ["reserve", "charge", "send"]
+    assert ran == ["reserve", "charge", "send"]
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
@@ -88,7 +78,7 @@ def test_another_user_cannot_answer(mode, version, through_door, has_table):
     asked = alice.call("order", item="tea")
     refused = alice.by(user="eve").connected().answer_in_app(asked, count=3)
     assert (app_status(refused), refused["isError"]) == ("ended", True)
-    assert effects == ["reserve"]
+    assert ran == ["reserve"]
     assert app_status(alice.answer_in_app(asked, count=3)) == "asking"
 
 
@@ -120,4 +110,4 @@ def test_of_two_views_at_the_same_time_one_runs_the_call():
     statuses = [app_status(result) for result in results]
     assert sorted(each == "ended" for each in statuses) == [False, True, True, True]
     assert set(statuses) <= {"asking", "working", "ended"}
-    assert effects == ["reserve", "charge"]
+    assert ran == ["reserve", "charge"]

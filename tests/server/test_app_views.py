@@ -3,7 +3,7 @@
 import pytest
 
 from mcp_roundtrip import Context, DefinitionError, Server
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION, UI_MIME_TYPE
+from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
 from support.client_requests import APPS
 from support.deployment import Deployment
 
@@ -31,11 +31,6 @@ def plain() -> str:
 def app(server=server, **facets):
     """Return a client that shows views."""
     return Deployment(server, **{"capabilities": APPS, "has_table": False, **facets}).connected()
-
-
-@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
-def version(request):
-    return str(request.param)
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "through the front door"])

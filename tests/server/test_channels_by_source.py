@@ -10,6 +10,7 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from support.deployment import Deployment
 from support.event_sources import GATEWAYS, HTTP_SOURCES
 from support.question_page import QuestionPage
+from support.task_tools import ran, run_step
 
 BEHIND = {
     AuthMode.NONE: HTTP_SOURCES,
@@ -30,24 +31,17 @@ DEPLOYMENTS = [
 
 server = Server("shop")
 
-CHARGED = []
-
 
 @server.tool
 def order(ctx: Context, item: str) -> dict[str, Any]:
     count = ctx.elicit("count", f"How many {item}?", int)
-    ctx.step("charge", CHARGED.append, count)
+    ctx.step("charge", run_step, f"charged {count}")
     return {"ordered": count}
 
 
 @pytest.fixture(params=[False, True], ids=["direct", "door"])
 def door(request):
     return bool(request.param)
-
-
-@pytest.fixture(autouse=True)
-def nothing_charged():
-    CHARGED.clear()
 
 
 def token_of(caller):
@@ -65,10 +59,10 @@ def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy, d
     assert token_of(eve) == other, "the answer is not hers"
     assert alice.call("order", item="tea")["structuredContent"] == {"ordered": 3}
     assert token_of(eve) == other, "the result is not hers"
-    assert CHARGED == [3]
+    assert ran == ["charged 3"]
     page.answer(other, "4")
     assert eve.call("order", item="tea")["structuredContent"] == {"ordered": 4}
-    assert CHARGED == [3, 4]
+    assert ran == ["charged 3", "charged 4"]
 
 
 @pytest.mark.parametrize("mode", [mode for mode in AuthMode if mode is not AuthMode.NONE])
@@ -81,6 +75,6 @@ def test_the_session_of_another_user_shows_neither_their_link_nor_their_result(m
     assert token_of(thief) != link
     QuestionPage(alice).answer(link, "3")
     assert token_of(thief) != link
-    assert CHARGED == []
+    assert ran == []
     assert alice.call("order", item="tea")["structuredContent"] == {"ordered": 3}
     assert token_of(thief) != link

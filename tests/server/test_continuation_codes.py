@@ -7,23 +7,22 @@ import pytest
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.tasks.parked import TTL_MS
 from support.client_requests import code_in, next_round, text
 from support.deployment import Deployment
+from support.task_tools import ran, run_step
 
-ran = []
 server = Server("shop")
 
 
 @server.tool
 def order(ctx: Context, item: str, note: str = "") -> dict[str, Any]:
-    ctx.step("reserve", ran.append, item)
+    ctx.step("reserve", run_step, item)
     count = ctx.elicit("count", f"How many {item}?", int)
     if not ctx.confirm("sure", "Sure?"):
         raise ToolError("Not ordered.")
-    ctx.step("charge", ran.append, f"{count} {item}")
+    ctx.step("charge", run_step, f"{count} {item}")
     return {"ordered": count}
 
 
@@ -35,7 +34,7 @@ def refund(ctx: Context, item: str) -> str:
 @server.tool(channels=("model",))
 def relayed(ctx: Context) -> str:
     """Ask the model after a step."""
-    ctx.step("reserve", ran.append, "tea")
+    ctx.step("reserve", run_step, "tea")
     return str(ctx.elicit("count", "How many?", int))
 
 
@@ -47,15 +46,10 @@ def lenient(ctx: Context, item: str) -> str:
 server.tool(name="adds")(lambda: 3)
 
 
-@pytest.fixture(autouse=True)
-def nothing_ran():
-    ran.clear()
-
-
-@pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
-def client(request):
+@pytest.fixture
+def client(version):
     """An anonymous caller without a session, or with another one in each call."""
-    return Deployment(server, user=None, version=request.param, capabilities={})
+    return Deployment(server, user=None, version=version, capabilities={})
 
 
 TEA = {"item": "tea"}

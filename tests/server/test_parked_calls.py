@@ -13,14 +13,14 @@ from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerK
 from support.client_requests import FORMS, TASKS, next_round, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
+from support.task_tools import meanwhile, ran, run_step
 
 server = Server("parked")
-effects = []
 
 
 def effect(name: str) -> str:
-    effects.append(name)
-    return f"{name} {len(effects)}"
+    number = len(ran) + 1
+    return f"{run_step(name)} {number}"
 
 
 @server.tool
@@ -57,16 +57,10 @@ def provision(ctx: Context) -> str:
     return ctx.step("create", effect, "created")
 
 
-during_pass = []
-
-
 @server.tool
 def confirm_slowly(ctx: Context) -> str:
     ctx.elicit("sure", "Really?", bool)
-    mine = effect("pass")
-    if during_pass:
-        during_pass.pop()()
-    return mine
+    return effect("pass")
 
 
 @server.tool
@@ -79,12 +73,6 @@ def summarize(ctx: Context) -> str:
 def relayed(ctx: Context) -> str:
     ctx.step("prepare", effect, "prepared")
     return "x" * ctx.elicit("number", "How many?", int)
-
-
-@pytest.fixture(autouse=True)
-def reset():
-    effects.clear()
-    during_pass.clear()
 
 
 @pytest.fixture(params=[False, True], ids=["2026-07-28", "2025-11-25"])
@@ -108,7 +96,7 @@ def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beg
     deployment.clock.advance(RESULT_TTL_MS / 1000 - 1)
     assert deployment.call("confirm") == result
     assert deployment.outcome == "result_repeated"
-    assert effects == ["tea True"]
+    assert ran == ["tea True"]
     deployment.clock.advance(1)
     asked = deployment.text("confirm")
     assert deployment.outcome == "asked_on_page"
@@ -172,7 +160,7 @@ def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     deployment.table.max_open = 2
     assert client.by(store=throttled).call_error("provision")["code"] == -32603
     assert client.call("provision")["resultType"] == "task"
-    assert effects == ["prepared"]
+    assert ran == ["prepared"]
 
 
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
@@ -183,7 +171,7 @@ def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deploymen
         deployment.clock.advance(40)
         others.append(deployment.text("confirm_slowly"))
 
-    during_pass.append(overtake)
+    meanwhile.append(overtake)
     assert "still running" in deployment.text("confirm_slowly")
     assert others == ["pass 2"] == [deployment.text("confirm_slowly")]
 
@@ -223,7 +211,7 @@ def test_a_client_with_forms_answers_the_questions_of_a_waiting_call(
         assert [*result["inputRequests"]] == asked
         result = next_result(client, tool, result, arguments, **answers)
     assert text(result) == said
-    assert len(effects) == len(set(effects)), "no step runs twice"
+    assert len(ran) == len(set(ran)), "no step runs twice"
 
 
 @modern
@@ -235,7 +223,7 @@ def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
     late = next_result(client, "order", asked, {"item": "tea"}, size=9)
     assert late["isError"] is True
     assert "charged 1" in deployment.text("order", item="tea")
-    assert "charged 9" not in effects
+    assert "charged 9" not in ran
 
 
 def play(deployment, crash_in=None, killed_call=0, is_done=False):
@@ -264,7 +252,7 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
     """A step that ran and was not recorded runs again; a first request is repeated from its beginning."""
     kills = []
     for killed_call in count():
-        effects.clear()
+        ran.clear()
         fresh = deployment.by(store=MemoryStore(), table=None)
         crashed = play(fresh, crash_in, killed_call, is_done)
         assert fresh.tasks[-1].status is Status.COMPLETED
@@ -277,7 +265,7 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
             expected.insert(0, "reserved")
         elif crash_in and crashed.killed_at.startswith("put_new J#") and not is_done:
             expected.insert(crash_in, expected[crash_in])
-        assert effects == expected, crashed.killed_at
+        assert ran == expected, crashed.killed_at
     assert len(kills) == (5, 8, 7)[crash_in], kills
 
 
@@ -291,7 +279,7 @@ def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginni
     )
     asked = deployment.by(store=expiring).text("relayed", input_responses={"number": 3})
     assert "How many?" in asked
-    assert effects == ["prepared", "prepared"]
+    assert ran == ["prepared", "prepared"]
 
 
 def test_a_pass_without_keys_is_an_error_of_its_call_which_continues_when_they_are_back(deployment):
