@@ -12,7 +12,7 @@ export default async function visit(browser, { url, steps, options }) {
   const complaints = [];
   await page.setViewportSize(viewport);
   await page.emulateMedia({ colorScheme, reducedMotion });
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) complaints.push(`${message.text()} ${message.location().url}`);
   });

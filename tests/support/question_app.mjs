@@ -11,7 +11,7 @@ let log, answers, server;
 async function openHost(browser, { pages, modules }) {
   const page = await browser.newPage({ timezoneId: "Europe/Berlin" });
   page.context().isKept = true;
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) log.complaints.push(message.text());
   });
