@@ -190,7 +190,7 @@ class Conversation:
         return True
 
     def _follow_task(self, task: PlayedTask) -> PlayedTask:
-        """Answer what the task asks, and return it at rest."""
+        """Answer what the task asks, wait while it sleeps, and return it at rest."""
         while True:
             link = PAGE_LINK.search(task.status_message or "")
             if task.asked:
@@ -200,6 +200,8 @@ class Conversation:
                 task = task.respond(responses)
             elif link is not None and self._use_page(link[0]):
                 task = task.poll()
+            elif task.status == "working" and link is None:
+                task = task.wake()
             else:
                 return task
 

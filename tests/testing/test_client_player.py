@@ -70,6 +70,15 @@ def takes_long(ctx: Context) -> str:
     return ctx.elicit("word", "Which word?", str)
 
 
+@server.tool(task="required")
+def sleeps(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.sleep("nap", 60_000)
+    word = ctx.elicit("word", "Which word?", str)
+    ctx.sleep("second nap", 60_000)
+    return word
+
+
 def as_ada(client: str, source: Server = server) -> Player:
     """Return a player of this client, whose user has signed in."""
     ports = {"auth": EventAuthenticator(AuthMode.JWT), "max_rounds": 50}
@@ -137,6 +146,11 @@ def test_without_a_visit_the_call_ends_in_the_error():
 def test_a_client_with_tasks_follows_one():
     played = as_ada("strands-tasks").call("takes_long", word="whale")
     assert played.channels == ("client",)
+    assert played.task.text == "whale"
+
+
+def test_a_client_with_tasks_polls_one_that_sleeps():
+    played = as_ada("strands-tasks").call("sleeps", word="whale")
     assert played.task.text == "whale"
 
 
