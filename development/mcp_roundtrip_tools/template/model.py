@@ -61,10 +61,6 @@ class Function:
     """The deployed runtime, such as python3.13. Here, functions run on another interpreter."""
 
     @property
-    def arn(self) -> str:
-        return function_arn(self.name)
-
-    @property
     def module(self) -> Path:
         """The file of its handler, relative to `code`."""
         return handler_module(self.handler)
