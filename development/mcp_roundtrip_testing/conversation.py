@@ -1,7 +1,5 @@
 """A call as a released client, its model and its user carry it out, through the channels that they have."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus

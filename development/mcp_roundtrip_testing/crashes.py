@@ -1,7 +1,5 @@
 """Repeat a test with a worker lost at each call of the store, and with each response lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from mcp_roundtrip_testing.player import Player

@@ -1,7 +1,5 @@
 """The HTTP requests of clients: of 2026-07-28, and of those that open with `initialize`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

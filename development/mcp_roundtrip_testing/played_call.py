@@ -1,7 +1,5 @@
 """The common base of `Round` and `PlayedTask`: answers, questions, results and errors of a call."""
 
-from __future__ import annotations
-
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping

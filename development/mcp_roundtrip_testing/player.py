@@ -1,7 +1,5 @@
 """A client that plays calls in tests."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field

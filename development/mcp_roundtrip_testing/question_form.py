@@ -1,7 +1,5 @@
 """Fill in the form of the question page, as a user does in a browser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from html import unescape

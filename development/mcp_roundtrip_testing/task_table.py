@@ -1,7 +1,5 @@
 """The state that the environments of a test share: a clock, and the table of tasks in memory."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

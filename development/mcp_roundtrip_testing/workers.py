@@ -1,7 +1,5 @@
 """Run the workers of tasks, each in a new environment."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The command ``mcp-roundtrip``: each subcommand is the `main` of a module, imported when it is used."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 They are MCP messages, and a call of each tool with values from its schema.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Carry out a call: its rounds, and its task if it becomes one."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

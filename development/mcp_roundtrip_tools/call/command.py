@@ -1,7 +1,5 @@
 """``mcp-roundtrip call``: call a tool of a running server, and answer its questions here."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Mapping, Sequence

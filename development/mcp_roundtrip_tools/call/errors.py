@@ -1,7 +1,5 @@
 """Why the command ends without a result, and its exit status."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -1,7 +1,5 @@
 """Fields of forms and arguments of tools: what a user may enter, by JSON Schema."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

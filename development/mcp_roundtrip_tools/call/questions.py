@@ -1,7 +1,5 @@
 """Answer the requests of a round: from ANSWERS, SAMPLE and folders, otherwise on the terminal."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence

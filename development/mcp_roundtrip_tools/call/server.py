@@ -1,7 +1,5 @@
 """Requests to the endpoint whose failures end the command with one sentence, and signing in at make run."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard, TypeVar

@@ -1,7 +1,5 @@
 """The terminal of the command: what it shows, and what it asks."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ The owners' digests, the manifests of skills and platform/edge/ are written, too
 whether all files are current.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Render what the stacks of platform/edge/ know about functions: routes and a table."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

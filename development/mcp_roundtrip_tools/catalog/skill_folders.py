@@ -1,7 +1,5 @@
 """Skills: the folders of their files, their front matter, and their entries in the catalog."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The official client, called from synchronous code, and the HTTP response to its last request."""
 
-from __future__ import annotations
-
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager

@@ -1,7 +1,5 @@
 """HTTP requests whose failures are sentences, and what a response without a result means."""
 
-from __future__ import annotations
-
 import json
 import re
 import ssl

@@ -1,7 +1,5 @@
 """Values that fit a JSON Schema, for events and for questions that no person answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text for a terminal: colours, and no control characters of clients, servers and functions."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

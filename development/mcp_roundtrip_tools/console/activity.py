@@ -1,7 +1,5 @@
 """What happens in the running template, as it happens: requests and invocations as JSON."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Final
 

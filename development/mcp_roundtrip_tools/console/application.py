@@ -1,7 +1,5 @@
 """What runs: the functions of the template, their tools and sources, and the users of the local issuer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict

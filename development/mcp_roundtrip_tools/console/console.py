@@ -1,7 +1,5 @@
 """The console's own server: its page, its API, and the endpoint for the client that the page plays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

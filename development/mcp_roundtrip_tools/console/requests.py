@@ -10,8 +10,6 @@ A changing request also has a header and a content type that no form and no CORS
 (Fetch standard, "CORS-safelisted request-header"), for browsers that send neither Origin nor Sec-Fetch-Site.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

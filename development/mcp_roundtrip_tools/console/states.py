@@ -10,8 +10,6 @@ as of the time when the state was minted, so that an expired state can still be 
 not recorded.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The tasks in the tables of the running template, their workers, and the loss of these."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What the AWS account says before a build, and the releases of a stack to which a rollback returns."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress

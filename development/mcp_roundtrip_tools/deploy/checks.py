@@ -1,7 +1,5 @@
 """What would fail during or after a deployment and can be known before the build."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The commands ``build``, ``deploy``, ``rollback`` and ``url``. Their exit status is that of sam."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

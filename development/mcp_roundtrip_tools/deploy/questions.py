@@ -1,7 +1,5 @@
 """The questions of a first deployment: at most four in a new application. Answers are stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The arguments are template.yaml after the SAM transform, and its nested template
 types of their resources.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence

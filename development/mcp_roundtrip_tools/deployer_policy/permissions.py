@@ -3,8 +3,6 @@
 From its registry (`aws cloudformation describe-type`), without those of properties that are not used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

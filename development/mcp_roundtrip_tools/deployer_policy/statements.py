@@ -1,7 +1,5 @@
 """IAM statements, and the ARNs of what an application has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final

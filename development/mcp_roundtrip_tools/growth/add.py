@@ -4,8 +4,6 @@
 CloudFront with a web ACL in front of the endpoint. After an upgrade, --force replaces the files.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

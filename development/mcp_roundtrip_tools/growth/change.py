@@ -1,7 +1,5 @@
 """The files of a change: its names, what is written, and what a new tool consists of."""
 
-from __future__ import annotations
-
 import argparse
 import builtins
 import json

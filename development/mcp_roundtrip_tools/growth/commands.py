@@ -1,7 +1,5 @@
 """Add a tool to a function, or a function with a role of its own, and the front door with the second one."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping, Sequence

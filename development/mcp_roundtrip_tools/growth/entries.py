@@ -1,7 +1,5 @@
 """The functions of an application in template.yaml, and edits of their entries that keep its layout."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

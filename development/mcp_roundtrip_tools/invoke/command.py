@@ -1,7 +1,5 @@
 """``mcp-roundtrip invoke``: run a function of template.yaml with an event, without Docker."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """The event of the next round of a call: the answers to the last response, and its state."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 The code is read, never run. `# noqa: MRT001 reason` at the end of a line suppresses a finding in it.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

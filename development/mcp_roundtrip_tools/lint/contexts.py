@@ -1,7 +1,5 @@
 """The functions of a module that have a context, and what they call on it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a name means: a function, a class or a value, of the module or of its folder or package."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Final

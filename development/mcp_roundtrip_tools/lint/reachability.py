@@ -3,8 +3,6 @@
 One pass goes backwards through a block. After a helper runs what follows its calls in the module.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile

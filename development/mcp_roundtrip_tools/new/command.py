@@ -3,8 +3,6 @@
 The application is ready for `make run`, `make test`, `sam build` and `sam deploy --guided`.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Where a new application gets this package from, and the files of its platform."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Edited files and a platform that is newer than the package are refused. A Makefi
 may have commands of the author: it is compared with that of a new application.
 """
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

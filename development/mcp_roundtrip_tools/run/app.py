@@ -1,7 +1,5 @@
 """A running template: invokes its functions, and reloads it when its sources change."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

@@ -1,7 +1,5 @@
 """Serve template.yaml on this computer until a signal stops it."""
 
-from __future__ import annotations
-
 import argparse
 import errno
 import math

@@ -4,8 +4,6 @@ A deployment uses the catalog file in the front door's folder, which ``make cata
 catalog replaces it in a copy of that folder, so that a new tool can be called immediately.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The options of a run, and those of the commands that run the functions of a template."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -3,8 +3,6 @@
 A copy is another version, as a deployment between two rounds makes one. The project is only read.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Serve a template: start the HTTP API and the services that functions call, all on 127.0.0.1."""
 
-from __future__ import annotations
-
 import atexit
 import math
 import signal

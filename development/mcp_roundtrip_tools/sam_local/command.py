@@ -4,8 +4,6 @@ Runs the services of `mcp-roundtrip run`, leads a Docker network to them, and wr
 variables of the functions (env.json) and events with a valid requestState. Prints the command to type next.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """A Docker network in which a container leads connections to servers of this computer."""
 
-from __future__ import annotations
-
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Checks of authorization: the challenge, the metadata, the authorization server and the token."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The endpoint that is checked, its credentials (a token, or a signature), and what the checks find."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ The exit status is 0 if the endpoint works, 1 if something is wrong, and 2 if a 
 Settings come from the environment, because other users of a computer can read command lines.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

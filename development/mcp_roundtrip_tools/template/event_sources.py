@@ -8,8 +8,6 @@ route. OpenAPI documents are not read.
 Routes of REST APIs are read so that requests for them get the reason why they are not served.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping

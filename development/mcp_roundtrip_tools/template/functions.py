@@ -1,7 +1,5 @@
 """Read functions, and find one by how people name it (SAM developer guide, "AWS::Serverless::Function")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace

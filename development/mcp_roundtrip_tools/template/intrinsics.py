@@ -3,8 +3,6 @@
 Nodes have the long form (``{"Fn::Sub": …}``); `yaml_reader` converts the short tags.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The names and ARNs that a template's resources have on this computer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The parts of a SAM template that running it on this computer needs, and what cannot run here."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

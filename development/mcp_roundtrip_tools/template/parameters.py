@@ -3,8 +3,6 @@
 Source: AWS CloudFormation user guide, "Parameters section syntax", "Pseudo parameters reference" and "Rules".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read a SAM template (SAM developer guide, "AWS SAM resources and properties" and "Globals section")."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

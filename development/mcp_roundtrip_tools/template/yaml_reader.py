@@ -1,7 +1,5 @@
 """Read YAML with CloudFormation's short tags into the long form: ``!Sub x`` becomes ``{"Fn::Sub": x}``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules, by their ids: a module for each idea."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """MRT003 and MRT004: calls of an `AsyncContext` without `await`, and awaited calls of a `Context`."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """MRT006: known side effects outside steps: calls of HTTP, AWS and mail clients, processes and files."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """MRT008 and MRT009: keys that a run uses twice, which ends in `DuplicateKey`."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

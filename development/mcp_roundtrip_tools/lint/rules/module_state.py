@@ -1,7 +1,5 @@
 """MRT010: variables of the module that a tool changes. The next round may run in another environment."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """MRT001: values that differ in every round, such as the time."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """MRT002: the order of a set or of a folder's files, which differs between processes."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

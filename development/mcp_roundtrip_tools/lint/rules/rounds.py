@@ -1,7 +1,5 @@
 """MRT005, MRT007 and MRT011: steps that ask, handlers that catch the end of a round, and races."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

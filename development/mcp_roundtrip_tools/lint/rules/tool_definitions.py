@@ -1,7 +1,5 @@
 """MRT012 to MRT014: forms that are not flat, tools without a description, and tools that models refuse."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

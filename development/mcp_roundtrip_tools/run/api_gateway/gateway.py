@@ -1,7 +1,5 @@
 """The HTTP API in front of the functions, with the limits and error responses of API Gateway."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

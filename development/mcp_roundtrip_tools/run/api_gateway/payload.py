@@ -3,8 +3,6 @@
 Source: API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs in API Gateway".
 """
 
-from __future__ import annotations
-
 import binascii
 import json
 import re

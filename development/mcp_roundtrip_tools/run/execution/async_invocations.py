@@ -4,8 +4,6 @@ Source: AWS Lambda developer guide, "How Lambda handles errors and retries with 
 invocation fails if the function raises an exception or times out, or if its process exits.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

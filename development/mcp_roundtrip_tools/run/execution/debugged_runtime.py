@@ -3,8 +3,6 @@
 It runs in the environment of a function, so it imports nothing of this package.
 """
 
-from __future__ import annotations
-
 import os
 import pdb
 import runpy

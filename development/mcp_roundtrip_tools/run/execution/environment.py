@@ -1,7 +1,5 @@
 """An execution environment: a runtime process that serves one invocation at a time."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

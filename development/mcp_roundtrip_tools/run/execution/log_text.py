@@ -3,8 +3,6 @@
 A line is text, JSON (the library's, Powertools', that of LogFormat), or of Lambda's handler of `logging`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Install packages into folders, such as the requirements.txt of functions, as ``sam build`` does."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import suppress

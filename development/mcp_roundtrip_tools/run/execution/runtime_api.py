@@ -1,7 +1,5 @@
 """The Lambda Runtime API of a process ("Using the Lambda runtime API for custom runtimes", 2018-06-01)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from queue import SimpleQueue

@@ -1,7 +1,5 @@
 """Which requests of web pages, and of other users of this computer, the servers refuse."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket

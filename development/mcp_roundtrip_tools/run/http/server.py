@@ -1,7 +1,5 @@
 """An HTTP/1.1 server on 127.0.0.1: h11 parses and frames, a thread moves the bytes of each connection."""
 
-from __future__ import annotations
-
 import errno
 import socket
 import socketserver

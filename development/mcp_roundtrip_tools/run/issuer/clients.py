@@ -3,8 +3,6 @@
 Ids contain the metadata, outlive the run, and are not signed: everyone may register. PKCE protects codes.
 """
 
-from __future__ import annotations
-
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass

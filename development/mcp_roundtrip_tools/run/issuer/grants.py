@@ -1,7 +1,5 @@
 """What clients ask for (RFC 6749 §4.1.1, RFC 7636, RFC 8707), and what users have granted to them."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

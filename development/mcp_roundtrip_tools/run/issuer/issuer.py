@@ -1,7 +1,5 @@
 """The issuer of a run: its users, and the tokens that it signs (RFC 9068)."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

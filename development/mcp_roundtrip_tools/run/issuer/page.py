@@ -1,7 +1,5 @@
 """The sign-in page: choose a user and scopes. It works without scripts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The HTTP endpoints of the local issuer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The record of what happened: the newest requests and invocations, in memory."""
 
-from __future__ import annotations
-
 import threading
 import time
 import traceback

@@ -1,7 +1,5 @@
 """Error responses of emulated AWS services."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Message sizes, digest lengths, key usage and states are as strict as in AWS. Policies do not count.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

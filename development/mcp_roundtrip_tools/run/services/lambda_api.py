@@ -1,7 +1,5 @@
 """Lambda's Invoke operation, with which functions invoke each other (AWS Lambda API reference, "Invoke")."""
 
-from __future__ import annotations
-
 import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping

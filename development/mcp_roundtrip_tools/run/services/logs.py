@@ -1,7 +1,5 @@
 """CloudWatch Logs as far as audit records need it: streams and their events, with AWS's limits."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

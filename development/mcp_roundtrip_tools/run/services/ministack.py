@@ -11,8 +11,6 @@ It inherits a socket that listens, so it can lose no port to another process, an
 the start, which takes about 0.5 s.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -3,8 +3,6 @@
 Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS".
 """
 
-from __future__ import annotations
-
 import json
 import threading
 import uuid

@@ -5,8 +5,6 @@
 both override the template's environment variables.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """One request or invocation in a few words: what it was, how it ended, and who answered it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a run writes, first and as it happens: text for a terminal, plain lines, JSON for scripts."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
