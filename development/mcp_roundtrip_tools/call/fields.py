@@ -31,7 +31,7 @@ _QUOTED_OR_NAME: Final = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|(?<!\S)(?P<nam
 
 @dataclass(frozen=True)
 class Field:
-    """A member of an object. `options` are values with titles, of it or its list. No default is UNSET."""
+    """A member of an object. `options` are its choices, or those of its list. No default is UNSET."""
 
     name: str
     schema: Mapping[str, Any]

@@ -114,7 +114,7 @@ ROUTES: Final = (
 
 
 class Console:
-    """Answers the console's port; `endpoint` what the page sends to the HTTP API at `endpoint_port`."""
+    """Answers requests to the console's port; `endpoint` those of its page to the API at `endpoint_port`."""
 
     def __init__(self, app: LocalApp, endpoint: Callable[[Request], Response], endpoint_port: int) -> None:
         self._app = app

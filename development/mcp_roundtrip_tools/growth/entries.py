@@ -78,7 +78,7 @@ def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
 
 
 class TemplateText:
-    """The text of a template, and its edits at paths of names. They raise TemplateError without the place."""
+    """The text of a template, with edits at paths of names. They raise TemplateError for a missing place."""
 
     def __init__(self, text: str) -> None:
         self.text = text.removesuffix("\n") + "\n"

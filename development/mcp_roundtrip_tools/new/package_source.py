@@ -26,7 +26,7 @@ def installed_version() -> str:
 
 
 def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
-    """Put `wheel`, or the installed one, into `folder`; None from an index. Raises NewApplicationError."""
+    """Put the package's wheel into `folder`; None if it is from an index. Raises NewApplicationError."""
     if wheel is not None:
         return _copy(wheel, folder)
     origin = _origin()

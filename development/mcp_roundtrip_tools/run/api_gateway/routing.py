@@ -101,7 +101,7 @@ class Cors:
         return any(allowed in (origin, "*", f"{scheme}://*") for allowed in self.allow_origins)
 
     def preflight(self, request: Request) -> Response | None:
-        """Return the response to a preflight request; None for others. An origin may get no headers."""
+        """Return the response to a preflight request; None for others. A refused origin gets no headers."""
         is_preflight = request.method == "OPTIONS" and request.header("access-control-request-method")
         if not is_preflight or request.header("origin") is None:
             return None

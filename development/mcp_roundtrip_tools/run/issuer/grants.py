@@ -26,7 +26,7 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A valid request of a client, `challenge` is of PKCE (S256); with a `user`, what that one granted."""
+    """A valid request of a client, with a PKCE `challenge` (S256); with a `user`, what that one granted."""
 
     client: Client
     redirect_uri: str

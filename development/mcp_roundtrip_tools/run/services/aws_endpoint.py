@@ -135,7 +135,7 @@ def record_calls(
     find_invocation: Callable[[Request], RecordedInvocation | None],
     key_name: Callable[[str], str],
 ) -> Respond:
-    """Return `respond`, which records calls of the invocations that are found. `key_name` names a KMS key."""
+    """Return `respond` that records the calls of the found invocations. `key_name` names a KMS key."""
 
     def recorded(request: Request) -> Response:
         invocation, started_ms = find_invocation(request), recorder.now_ms()
