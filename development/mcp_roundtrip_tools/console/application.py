@@ -1,11 +1,12 @@
 """What runs: the functions of the template, their tools and sources, and the users of the local issuer."""
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
+from mcp_roundtrip.entry.forwarding import Catalog
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp, invoke
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
@@ -19,16 +20,16 @@ from mcp_roundtrip_tools.template.model import Function, TemplateError, describe
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
-    path = app.endpoint_path()
+    path, catalogs = app.endpoint_path(), [catalog for _, catalog in _catalogs(app)]
     return {
         "run": app.recorder.run_id,
         "mcpUrl": f"http://{request.endpoint_host}{path}",
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
-        "asking": _asking_tools(app),
+        "asking": [name for each in catalogs for name, tool in each.tools.items() if tool.asks],
         "defaultOwner": _default_owner(app),
         "users": list_users(app),
-        "scopes": _scopes(app),
+        "scopes": sorted({scope for each in catalogs for scope in (*each.scopes, *each.required_scopes)}),
         "template": app.template.name,
         "hasStandIns": has_stand_ins(app.template),
         "sourcesDigest": _sources_digest(app),
@@ -70,46 +71,22 @@ def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
 
 def _owners_by_feature(app: LocalApp) -> dict[str, str]:
     """Return the function of each tool, prompt, resource and template, by its name or URI."""
-    application = app.current()
     found: dict[str, str] = {}
     for door, catalog in _catalogs(app):
-        owners = owners_of(application.functions[door], application)
-        for row in _rows(catalog):
-            definition, owner = row["definition"], owners.get(row["owner"])
-            name = definition.get("uri") or definition.get("uriTemplate") or definition["name"]
-            if owner is not None:
-                found.setdefault(name, owner.name)
+        owners = owners_of(door, app.current())
+        for kind in (catalog.tools, catalog.prompts, catalog.resources, catalog.templates):
+            for name, feature in kind.items():
+                if feature.owner in owners:
+                    found.setdefault(name, owners[feature.owner].name)
     return found
 
 
-def _asking_tools(app: LocalApp) -> list[str]:
-    """Return the tools that may ask, if a catalog says so."""
-    rows = (row for _, catalog in _catalogs(app) for row in catalog.get("tools", ()))
-    return [row["definition"]["name"] for row in rows if row.get("asks")]
-
-
-def _scopes(app: LocalApp) -> list[str]:
-    """Return the scopes that features need, and those that imply others."""
-    found: set[str] = set()
-    for _, catalog in _catalogs(app):
-        found |= {*catalog.get("scopes", {})}
-        found |= {scope for row in _rows(catalog) for scope in row.get("scopes", ())}
-    return sorted(found)
-
-
-def _catalogs(app: LocalApp) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the catalog of each front door."""
+def _catalogs(app: LocalApp) -> Iterator[tuple[Function, Catalog]]:
+    """Yield each front door and its catalog."""
     for door in app.functions().values():
         if is_front_door(door):
-            try:
-                text = (app.code_folder(door.name) / CATALOG).read_text(encoding="utf-8")
-                yield door.name, json.loads(text)
-            except (OSError, ValueError):  # make catalog has not written it
-                continue
-
-
-def _rows(catalog: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [row for name in ("tools", "prompts", "resources", "templates") for row in catalog.get(name, ())]
+            with suppress(OSError, ValueError):  # make catalog has not written it
+                yield door, Catalog.read((app.code_folder(door.name) / CATALOG).read_text(encoding="utf-8"))
 
 
 def issue_token(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
