@@ -12,7 +12,7 @@ from mcp_roundtrip.aws.kms import (
     KmsSigner,
     public_half,
 )
-from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature, kid_of
+from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import KINDS
@@ -54,16 +54,6 @@ def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type
         public_key = key.trusted_public_half().public_key
     assert message_types == [message_type]
     assert is_valid_signature(signature, b"x" * size, public_key)
-
-
-def test_a_signer_names_its_key_and_shares_one_load_of_the_public_key_with_the_check(strict_kms, signer, key):
-    keys = KmsPublicKeys([key])
-    for _ in range(2):
-        key = keys.find(signer.key_members["kid"])
-        assert key is not None
-        assert signer.key_members == {"kid": kid_of(key.public_key)}
-        assert is_valid_signature(signer.sign(b"x"), b"x", key.public_key)
-    assert (strict_kms.calls["GetPublicKey"], strict_kms.calls["Sign"]) == (1, 2)
 
 
 def test_a_signature_or_a_mac_of_another_key_and_one_that_is_not_der_are_rejected():

@@ -12,6 +12,7 @@ from contextlib import closing
 from typing import Any
 
 import httpx2
+import jwt
 import pytest
 
 from mcp_roundtrip_tools.call import server as sign_in
@@ -211,6 +212,13 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(path, resource, gets
     else:
         with pytest.raises(CallFailed, match="needs an access token"):
             sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None)
+
+
+def test_a_token_has_the_scopes_of_the_user_or_the_given_ones_or_none(app):
+    refusal = httpx2.post(app.url())
+    for scopes, granted in ((None, "weather:read"), ("a b", "a b"), ("", "")):
+        token, _ = sign_in.local_token(app.url(), refusal, "bob", scopes)
+        assert jwt.decode(token, options={"verify_signature": False})["scope"] == granted
 
 
 def test_a_user_answers_at_a_real_terminal(app):

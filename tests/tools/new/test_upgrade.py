@@ -35,13 +35,6 @@ def test_the_platform_has_the_version_of_the_package():
     assert platform_version(load(ROOT / "platform/template.yaml")) == PACKAGE
 
 
-def test_a_new_application_is_current(project, capsys):
-    before = contents(project)
-    assert main(["--project", str(project)]) == 0
-    assert contents(project) == before
-    assert capsys.readouterr().out == f"platform/ is that of version {PACKAGE} already.\n"
-
-
 def test_a_newer_version_is_written_and_its_files_are_named(project):
     files = of_version(NEWER, package_files())
     assert list(upgrade(project, files)) == [

@@ -228,13 +228,6 @@ def test_a_nested_stack_without_a_value_that_is_missing_or_contains_itself_is_re
         read(project)
 
 
-def test_a_template_of_another_place_is_left_out(project):
-    edit(project, ROOT, "platform/endpoint.yaml", "https://s3.example/endpoint.yaml")
-    found = read(project)
-    assert describe_left_out(found) == ["Endpoint: a nested stack is run if its template is a file"]
-    assert "local_server" in found.functions
-
-
 def test_a_change_of_a_nested_template_is_noticed(project):
     log: list[str] = []
     with serve(project / ROOT, parameters={"AuthMode": "none"}, watch_interval_s=0, log=log.append) as app:
