@@ -36,6 +36,8 @@ SOURCES = {
 
         @server.tool(task="optional")
         def order(ctx: Context, name: str) -> str:
+            if name.startswith("no "):
+                raise ValueError(f"{name} cannot be ordered")
             size = ctx.elicit("size", f"Which size of {name}?", str)
             ctx.run_as_task(ttl_ms=600_000)
             made = ctx.step("create", create, name)
@@ -147,6 +149,14 @@ def test_a_request_is_shown_with_what_it_caused(console):
     assert (invocation["function"], invocation["trigger"]) == ("Server", "http")
     assert {call["service"] for call in invocation["serviceCalls"]} <= {"kms"}
     assert console.api("exchanges/unknown").status == 404
+
+
+def test_a_traceback_shows_the_author_the_values_of_the_request(console):
+    answer = console.call("no coffee")
+    assert "coffee" not in json.dumps(answer.json()), "the client is not told"
+    found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
+    lines = [line["text"] for line in found["invocations"][0]["logLines"]]
+    assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
 
 
 def test_activity_has_the_newest_of_many_requests():
