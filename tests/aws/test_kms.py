@@ -158,6 +158,14 @@ def test_a_withdrawn_key_is_not_trusted_after_its_next_confirmation(strict_kms, 
         assert key.trusted_public_half()
 
 
+def test_a_clock_that_is_set_back_does_not_extend_the_trust_in_a_disabled_key(strict_kms, key, arn, clock):
+    key.trusted_public_half()
+    strict_kms.DisableKey(KeyId=arn)
+    clock.now -= 86_400
+    with fails_with("DisabledException"):
+        key.trusted_public_half()
+
+
 def test_a_failed_load_is_not_retried_for_every_token_and_after_growing_pauses(strict_kms, key, clock):
     strict_kms.fail_next(1000, "DisabledException")
     for attempts, pause_s in ((1, FIRST_RETRY_S), (2, 2), (3, 4)):

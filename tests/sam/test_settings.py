@@ -18,6 +18,7 @@ from support.transformed_template import (
     documented_block,
     parameters,
     properties,
+    settings,
     with_values,
 )
 
@@ -57,6 +58,11 @@ def test_every_setting_is_one_line_that_the_layer_accepts_in_every_mode_and_opti
         assert len(names) == len(set(names)), given
         assert all(re.fullmatch("MCP_[A-Z_]+", name) for name in names), given
         assert load_settings({"MCP_SETTINGS": with_values(text)}).auth_mode == given["AuthMode"], given
+
+
+def test_several_audiences_are_one_line():
+    given = {"AuthMode": "bearer", "TokenIssuer": "https://issuer.example", "TokenAudience": "one, other"}
+    assert settings(text_of(**given))["MCP_TOKEN_AUDIENCE"] == "one,other"
 
 
 @every_function

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -5,6 +6,7 @@ import subprocess
 
 import pytest
 
+from mcp_roundtrip_tools.call.terminal import Terminal
 from support.project import ROOT
 from support.sample_events import EVENTS
 
@@ -41,6 +43,16 @@ def test_the_commands_of_the_guide_play_three_rounds(port, tmp_path):
         assert done.returncode == 0, done.stderr
     [block] = result(json.loads(done.stdout))["content"]
     assert "resolved as Duplicate of Bug #4301" in block["text"]
+
+
+def test_questions_are_asked_at_the_terminal(invoke, saved):
+    call = ["functions/weather", "-e", EVENTS / "weather/direct_call.json"]
+    saved.write_text(json.dumps(invoke(*call)))
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("2\n"), shown, is_interactive=True)
+    done = invoke(*call, "--round", saved, terminal=terminal)
+    assert result(done)["structuredContent"]["place"] == "Hyderabad, Sindh, Pakistan"
+    assert "get_weather asks place" in shown.getvalue()
 
 
 def test_a_task_ends_with_the_command_which_says_so(invoke, saved):

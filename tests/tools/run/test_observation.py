@@ -24,6 +24,12 @@ def caused_by(running, caller):
     return [each for each in running.app.recorder.background_invocations() if each.caller == caller]
 
 
+def test_the_next_request_is_recorded_with_the_same_environment(running):
+    first, again = (exchange(running, "/echo").invocations[0] for _ in range(2))
+    environment = again.environment_id, again.is_new_environment, again.init_ms
+    assert environment == (first.environment_id, False, None)
+
+
 def test_a_failed_initialization_is_recorded(running):
     [invocation] = exchange(running, "/broken").invocations
     assert (invocation.init_failed, invocation.is_new_environment) == (True, True)
