@@ -148,7 +148,7 @@ def test_the_page_about_testing_names_all_public_names():
     options = {each.name for each in dataclasses.fields(testing.Player) if each.init and each.name[0] != "_"}
     assert {name for name in options if f"`{name}`" not in page} == {"source"}
     shown_members = {each.name: members(each) for each in shown(REFERENCE / "testing.md")}
-    inner = {"followed", "followed_by", "fail", "describe_state"} | {"send", "send_round"}
+    inner = {"followed", "fail", "describe_state"} | {"send", "send_round"}
     for name, named in shown_members.items():
         owner = getattr(testing, name)
         own = public(owner) - {each.name for each in dataclasses.fields(owner)} - inner

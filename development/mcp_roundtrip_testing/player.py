@@ -46,7 +46,7 @@ from mcp_roundtrip_testing.ports import (
     make_codec,
     make_ports,
 )
-from mcp_roundtrip_testing.round import Round
+from mcp_roundtrip_testing.round import Round, join
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 from mcp_roundtrip_testing.workers import Workers
 
@@ -155,7 +155,7 @@ class Player:
             ready = left.keys() & played.asked.keys()
             if not ready:
                 break
-            played = played.followed_by(played.answer(**{key: left.pop(key) for key in ready}))
+            played = join(played, played.answer(**{key: left.pop(key) for key in ready}))
         has_failed = "error" in played.message or (played.failed and played.outcome != "arguments_refused")
         if left and not has_failed:
             played.fail(f"{describe_unasked_answers(asked, answers)}; now {played.describe_state()}")

@@ -122,14 +122,10 @@ class Round(PlayedCall):
         """Retry checkpoints, and return the round after them. If one journals nothing, time passes."""
         played = self
         while played.is_checkpoint:
-            before, played = played, played.followed_by(played.respond())
+            before, played = played, join(played, played.respond())
             if played.is_checkpoint and played.journal == before.journal:
                 self.player.clock.advance(CLIENT_PAUSE_S)
         return played
-
-    def followed_by(self, after: Round) -> Round:
-        """Return a later round, with the notifications of this one before its own."""
-        return replace(after, notifications=(*self.notifications, *after.notifications))
 
     @property
     def is_checkpoint(self) -> bool:
@@ -163,3 +159,8 @@ class Round(PlayedCall):
         if self.shown:
             return f"it asks {describe_questions(self.shown)}"
         return describe_result(self.message["result"], self.raised)
+
+
+def join(before: Round, after: Round) -> Round:
+    """Return a later round, with the notifications of an earlier one before its own."""
+    return replace(after, notifications=(*before.notifications, *after.notifications))
