@@ -211,11 +211,6 @@ class CrashingStore:
     has_journaled: bool = False
     on_reached: Callable[[], None] | None = None
 
-    @property
-    def is_dead(self) -> bool:
-        """Whether the worker was killed."""
-        return self.calls > self.killed_call and self.on_reached is None
-
     def put_new(self, item: Item) -> Item | None:
         self._note_entry(item)
         return self._call(f"put_new {item['sk']!s}", lambda: self.store.put_new(item))

@@ -256,7 +256,7 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
         fresh = deployment.by(store=MemoryStore(), table=None)
         crashed = play(fresh, crash_in, killed_call, is_done)
         assert fresh.tasks[-1].status is Status.COMPLETED
-        if not crashed.is_dead:
+        if not crashed.killed_at:
             break
         kills.append(crashed.killed_at)
         expected = ["reserved", "charged 3", "sent"]

@@ -88,18 +88,20 @@ def test_a_crash_at_any_call_of_the_table_repeats_no_step_and_loses_no_answer(is
         assert survive(deployment, crashing) == "size 3"
         assert ran.count("size 3") <= 1 + ("J#finish" in crashing.killed_at)
         assert ran.count("created") <= 1 + ("J#create" in crashing.killed_at)
-        if not crashing.is_dead:
+        if not crashing.killed_at:
             break
         crashes.append(crashing.killed_at)
     assert sum(each.startswith("put_new_and_update") for each in crashes) >= 4
-    assert not crashing.is_dead
+    assert not crashing.killed_at
 
 
 def survive(deployment, crashing):
     """Carry out the call; the process that uses the crashing store dies once, and others continue."""
     answers = {"size": 3, "keep": True}
     for _ in range(40):
-        said = attempt(deployment, lambda: deployment if crashing.is_dead else deployment.by(store=crashing))
+        said = attempt(
+            deployment, lambda: deployment if crashing.killed_at else deployment.by(store=crashing)
+        )
         if TOKEN.search(said):
             deployment.answer(said, **{key: answers[key] for key in deployment.asked_by(said)})
         elif said.startswith("size"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, Respond
+from mcp_roundtrip_tools.run.services.aws_endpoint import Respond, lead_to_services
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
@@ -182,10 +182,10 @@ def environment() -> Iterator[dict[str, str]]:
     storage = Emulator(print)
     storage.declare(Storage({"tasks": TABLE, "approvals": TABLE}))
     emulated: dict[str, Respond] = {"kms": partial(respond_kms, kms), "dynamodb": storage.respond}
-    aws = AwsEndpoint(emulated, LambdaApi(dict, lambda *call: NotImplemented).respond)
+    aws = lead_to_services(emulated, LambdaApi(dict, lambda *call: NotImplemented).respond)
     with (
         closing(storage),
-        closing(HttpServer(aws.respond).start()) as server,
+        closing(HttpServer(aws).start()) as server,
         serve_stand_ins(ROOT / "template.yaml") as services,
     ):
         yield {

@@ -26,7 +26,7 @@ from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.run.observation.recorder import Listener
 from mcp_roundtrip_tools.run.options import Addresses, Options
 from mcp_roundtrip_tools.run.project import call_periodically
-from mcp_roundtrip_tools.run.services.aws_endpoint import AwsEndpoint, Respond, record_calls
+from mcp_roundtrip_tools.run.services.aws_endpoint import Respond, lead_to_services, record_calls
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
@@ -113,13 +113,13 @@ def _listen_for_sdks(stack: ExitStack, app: LocalApp, options: Options) -> tuple
         "sqs": queues.respond,
         "logs": logs.respond,
     }
-    aws = AwsEndpoint(services, lambda_api.respond)  # it names the services that are not emulated
-    recorded = record_calls(aws.respond, app.recorder, app.invocation_of, app.key_name)
+    aws = lead_to_services(services, lambda_api.respond)  # it names the services that are not emulated
+    recorded = record_calls(aws, app.recorder, app.invocation_of, app.key_name)
     server = HttpServer(app.credentials.guard(recorded))
     stack.callback(server.close)
     if (host := options.container_host) is None:
         return [server], Addresses(API_URL, server.url)
-    for_containers = HttpServer(aws.respond, names=[host])
+    for_containers = HttpServer(aws, names=[host])
     stack.callback(for_containers.close)
     addresses = Addresses(API_URL, server.url, f"http://{host}:{for_containers.port}")
     return [server, for_containers], addresses

@@ -110,16 +110,9 @@ def _presigned_key_id(request: Request) -> str:
     return query.get("X-Amz-Credential", query.get("AWSAccessKeyId", [""]))[0].partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class AwsEndpoint:
-    """Leads each request to the service, by its name in signatures, that it is signed for, or to `others`."""
-
-    services: Mapping[str, Respond]
-    others: Respond
-
-    def respond(self, request: Request) -> Response:
-        """Answer one request."""
-        return self.services.get(signature(request)[1] or "", self.others)(request)
+def lead_to_services(services: Mapping[str, Respond], others: Respond) -> Respond:
+    """Return what leads a request to the service, by its name in signatures, that it is signed for."""
+    return lambda request: services.get(signature(request)[1] or "", others)(request)
 
 
 _INVOCATIONS: Final = re.compile(r"/2015-03-31/functions/([^/]+)/invocations")
