@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from corpus.dynamodb import Table, spelled_out
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 from mcp_roundtrip_tools.run.services.kms import FakeKms, call_operation
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"

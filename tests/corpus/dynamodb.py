@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.run.services.faults import ServiceFault
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
 
 Item = dict[str, Any]
 

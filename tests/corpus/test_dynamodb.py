@@ -9,7 +9,7 @@ from corpus import dynamodb
 from corpus.aws_account import TABLE
 from corpus.recording import all_cases, record
 from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.services.faults import ServiceFault
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
 from support.dynamodb_clients import client, new_table
 from support.moto_server import answer
 

@@ -69,7 +69,6 @@ class LocalApp:
         self.environments = Environments(self.recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
-        self._started: list[str] = []
         self._catalogs = FreshCatalogs(copies, self.recorder.note)
         self._pools = Pools(self._launch, fresh=options.fresh)
 
@@ -109,10 +108,6 @@ class LocalApp:
     def dynamodb(self) -> AwsClient:
         """A client of the emulated DynamoDB."""
         return self.aws.client("dynamodb")
-
-    @property
-    def processes_started(self) -> int:
-        return len(self._started)
 
     @property
     def folder(self) -> Path:
@@ -259,7 +254,6 @@ class LocalApp:
         return replace(found, functions=functions, left_out=left_out)
 
     def _launch(self, function: Function) -> RecordedEnvironment:
-        self._started.append(function.name)  # list.append is atomic; += is not
         suffix, terminal = self.environments.new_suffix(), None
         variables = self._variables(function, suffix)
         if self._options.debug:

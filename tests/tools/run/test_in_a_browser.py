@@ -104,7 +104,7 @@ def test_a_page_of_another_origin_cannot_invoke_a_function(app, runtime, visit):
     # The gateway responds to the preflight and allows nothing.
     assert {status for method, _, status in answers if method != "OPTIONS"} == {403}
     assert app.edited.files("F") == {}
-    assert app.processes_started == 0
+    assert app.recorder.invocations() == ()
     assert runtime.reports.empty()
 
 
@@ -116,7 +116,7 @@ def test_dns_rebinding_cannot_invoke_a_function(app, runtime, visit):
         answers = visit(rebound + "/page", ATTACK, {"urls": [rebound + urlsplit(url).path]})
         assert {method for method, _, _ in answers} >= {"GET", "POST"}
         assert {status for _, _, status in answers} == {421}
-    assert app.processes_started == 0
+    assert app.recorder.invocations() == ()
     assert runtime.reports.empty()
 
 
@@ -128,7 +128,7 @@ def test_a_page_that_the_template_serves_cannot_use_the_console(app, visit, name
     assert {url for _, url, _ in answers} >= set(urls)
     assert {status for method, _, status in answers if method != "OPTIONS"} <= {403, 404}
     assert app.edited.files("F") == {}
-    assert app.processes_started == 0
+    assert app.recorder.invocations() == ()
 
 
 ALLOWED = """

@@ -42,7 +42,7 @@ def test_the_endpoint_answers_other_methods_as_the_deployed_api_does():
             assert (answer.status, json.loads(answer.body or json.dumps(NOT_FOUND[1]))) == NOT_FOUND
         assert [http(app.url(), method=method).status for method in ("GET", "DELETE")] == [405, 405]
         assert http(app.url("/nowhere"), method="POST", body=b"{}").json() == NOT_FOUND[1]
-        assert app.processes_started == 1
+        assert sum(each.is_new_environment for each in app.recorder.invocations()) == 1
 
 
 FUNCTION = """

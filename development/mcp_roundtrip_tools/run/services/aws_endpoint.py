@@ -6,6 +6,7 @@ Programs need the run's access key. A signature names its service (Signature Ver
 from __future__ import annotations
 
 import hmac
+import json
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -19,8 +20,35 @@ from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, ServiceCall, caused_by
-from mcp_roundtrip_tools.run.services.faults import ServiceFault
 from mcp_roundtrip_tools.template.model import function_name
+
+
+class ServiceFault(Exception):
+    """An error response: `code` is the AWS error code, such as `DisabledException`."""
+
+    def __init__(self, code: str, message: str, status: int = 400) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+
+    def response(self, content_type: str = "application/json") -> Response:
+        """Return the error response: clients of different services read different members of it."""
+        error = {"__type": self.code, "message": self.message, "Message": self.message}
+        headers = (("content-type", content_type), ("x-amzn-errortype", self.code))
+        return Response(self.status, headers, json.dumps(error).encode())
+
+
+def respond_json(operation: Callable[[], Mapping[str, Any] | None], version: str = "1.1") -> Response:
+    """Return the response, or error response, of an operation, in a version of the AWS JSON protocol."""
+    content_type = f"application/x-amz-json-{version}"
+    try:
+        answer = operation()
+    except ServiceFault as fault:
+        return fault.response(content_type)
+    body = b"" if answer is None else json.dumps(answer).encode()
+    return Response(200, (("content-type", content_type),), body)
+
 
 _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/(?:[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/)?")
 

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
 
 MAX_MESSAGE: Final = 4096

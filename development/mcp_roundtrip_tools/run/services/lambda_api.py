@@ -8,8 +8,7 @@ from urllib.parse import parse_qs, unquote
 
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.aws_endpoint import signature
-from mcp_roundtrip_tools.run.services.faults import ServiceFault
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, signature
 from mcp_roundtrip_tools.template.model import LATEST, Function
 
 MAX_PAYLOAD = 6 * 1024 * 1024

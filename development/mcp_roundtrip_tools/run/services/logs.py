@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 
 MAX_BATCH: Final = 1_048_576
 """Bytes of a batch: those of its messages, and `EVENT_OVERHEAD` for each."""

@@ -1,14 +1,12 @@
 """DynamoDB and S3 under `make run`, from ministack, a third-party emulator of AWS services.
 
-ministack passes the contract of the task store (tests/tasks/test_store.py) and knows every operation of both
-services. If it is missing, it is installed as soon as the template declares a table or bucket. It starts at
-the first call, creates the tables and buckets that the template declares, and forgets its data at the end.
-For `make run` it listens on a Unix domain socket, so that programs and web pages reach it only through
-`respond`.
+ministack passes the contract of the task store (tests/tasks/test_store.py). If it is missing, it is installed
+as soon as the template declares a table or bucket. It starts at the first call, creates what the template
+declares, and forgets its data at the end. For `make run` it listens on a Unix domain socket, which programs
+and web pages reach only through `respond`.
 
 It ends with the process that started it, even if that is killed: the write end of its stdin is then closed.
-It inherits a socket that listens, so it can lose no port to another process, and the first request waits for
-the start, which takes about 0.5 s.
+It inherits a socket that listens, so it loses no port, and the first request waits for the start, 0.5 s.
 """
 
 import http.client
@@ -31,7 +29,7 @@ from typing import IO, Any, Final
 from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
 from mcp_roundtrip_tools.run.execution.requirements import PipError, install_packages
 from mcp_roundtrip_tools.run.http.messages import Request, Response
-from mcp_roundtrip_tools.run.services.faults import ServiceFault
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
 from mcp_roundtrip_tools.template.model import Storage
 
 PYTHON: Final = Path(sys.prefix).with_name(".venv-ministack") / "bin/python"

@@ -15,7 +15,7 @@ from mcp_roundtrip_tools.run.execution.async_invocations import Timers
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
-from mcp_roundtrip_tools.run.services.faults import ServiceFault, respond_json
+from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 from mcp_roundtrip_tools.template.model import Queue, queue_arn
 
 MAX_DELAY_S: Final = 900
