@@ -13,7 +13,7 @@ from typing import Any
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.deployment.settings import read_variables
-from mcp_roundtrip_tools.run.api_gateway.routing import Cors, shortest_path
+from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.execution.pools import (
@@ -41,7 +41,6 @@ from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
     FunctionFailed,
-    Queue,
     Route,
     TemplateError,
     short_name,
@@ -158,19 +157,12 @@ class LocalApp:
     def routes(self) -> tuple[Route, ...]:
         return self.current().routes
 
-    def cors(self) -> Cors | None:
-        """Return the CORS configuration of the HTTP API, if it has one."""
-        return Cors.of(self.current().cors_configuration)
-
     def functions(self) -> Mapping[str, Function]:
         return self.current().functions
 
     def left_out(self) -> Mapping[str, str]:
         """Return why functions of the template do not run here, by name."""
         return self.current().left_out
-
-    def queues(self) -> Mapping[str, Queue]:
-        return self.current().queues
 
     def invoke(self, function: str, event: Any, *, client_context: Any = None) -> Any:
         """Return the response to an event. Raises FunctionFailed, and KeyError for an unknown function."""

@@ -2,7 +2,6 @@
 
 import argparse
 import errno
-import math
 import os
 import sys
 import time
@@ -99,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-console", action="store_true", help="serve no console")
     parser.add_argument(
         "--retry-delay-scale",
-        type=_positive,
+        type=float,
         default=1.0,
         metavar="FACTOR",
         help="multiply Lambda's delays of 60 and 120 s before it repeats a failed asynchronous invocation",
@@ -109,16 +108,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--scopes", help="the scopes of these users, separated by spaces")
     return parser
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a positive number")
-    return number
 
 
 def _wait_for_parent() -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mcp_roundtrip_tools.console.console import Console
 from mcp_roundtrip_tools.console.requests import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations, RealTimers
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
@@ -100,7 +101,7 @@ def _listen_for_sdks(stack: ExitStack, app: LocalApp, options: Options) -> tuple
     def storage(request: Request) -> Response:
         return app.emulator.respond(request)  # looked up each time: benchmarks replace this method
 
-    queues = Queues(app.queues, app.run, note, timers)
+    queues = Queues(lambda: app.current().queues, app.run, note, timers)
     later = AsyncInvocations(app.functions, app.run, queues.send, timers, note, options.retry_delay_scale)
     lambda_api = LambdaApi(app.functions, app.run_nested, later.accept, note, left_out=app.left_out)
     # Of log groups, only that of audit records is written by functions. The terminal shows its lines.
@@ -140,7 +141,7 @@ def _listen_for_clients(
         app.routes,
         app.run,
         app.recorder,
-        cors=app.cors,
+        cors=lambda: Cors.of(app.current().cors_configuration),
         left_out=app.left_out,
         timeout_s=timeout_s,
         folder=lambda: app.folder,
