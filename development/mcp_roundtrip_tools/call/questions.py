@@ -53,19 +53,13 @@ def add_answer_options(parser: ArgumentParser) -> None:
 
 def given_answers(options: Namespace) -> GivenAnswers:
     """Return the answers of the command line. Raises CallFailed."""
-    answers = parse_answers(options.answers) if options.answers else {}
-    return GivenAnswers(answers, options.sample, options.root)
-
-
-def parse_answers(text: str) -> Mapping[str, Any]:
-    """Return the answers in ANSWERS. Raises CallFailed."""
     try:
-        value = json.loads(text)
+        answers = json.loads(options.answers or "{}")
     except ValueError as error:
         raise usage_error(f"ANSWERS is not JSON: {error}.") from None
-    if not isinstance(value, dict):
+    if not isinstance(answers, dict):
         raise usage_error('ANSWERS must be a JSON object of answers by key, as in \'{"place": "Tokyo"}\'.')
-    return value
+    return GivenAnswers(answers, options.sample, options.root)
 
 
 def roots_result(folders: Sequence[Path]) -> Response:

@@ -94,7 +94,8 @@ def issue_token(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     if app.issuer is None:
         raise ConsoleError(409, "no local issuer runs: start make run with USER=name or AuthMode=bearer")
     user, scopes = request.text("user"), request.body.get("scopes")
-    if scopes is not None and not _is_list_of_texts(scopes):
+    is_list = isinstance(scopes, list) and all(isinstance(each, str) for each in scopes)
+    if scopes is not None and not is_list:
         raise ConsoleError(400, "scopes must be an array of strings")
     try:
         return {"token": app.issuer.token(user, scopes)}
@@ -108,10 +109,6 @@ def list_users(app: LocalApp) -> list[dict[str, Any]]:
     return [
         {"name": user.name, "scopes": None if user.scopes is None else sorted(user.scopes)} for user in users
     ]
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def show_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:

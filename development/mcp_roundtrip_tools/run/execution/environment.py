@@ -123,9 +123,10 @@ class ProcessEnvironment:
         self._api = RuntimeApi()
         self._ready = False
         self._stopped = False
+        program = ["-c", _RUNTIME] if terminal is None else ["-P", os.fspath(_DEBUGGED), terminal]
         try:
             self._process = subprocess.Popen(  # noqa: S603 - starting the caller's interpreter is the point
-                [python, *_program(terminal), function.handler],
+                [python, *program, function.handler],
                 cwd=function.code,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self._api.address},
                 stdin=subprocess.DEVNULL,
@@ -214,10 +215,6 @@ class ProcessEnvironment:
         self._log(line)
         if "BdbQuit" in line:
             self._log(DEBUGGER_HINT)
-
-
-def _program(terminal: str | None) -> list[str]:
-    return ["-c", _RUNTIME] if terminal is None else ["-P", os.fspath(_DEBUGGED), terminal]
 
 
 def process_variables(

@@ -250,9 +250,6 @@ def affected_functions(
     return [
         name
         for name, function in after.items()
-        if before.get(name) != function or any(_is_source(path, function) for path in files)
+        if before.get(name) != function
+        or any(path.is_relative_to(folder) for path in files for folder in (function.code, *function.layers))
     ]
-
-
-def _is_source(path: Path, function: Function) -> bool:
-    return any(path.is_relative_to(folder) for folder in (function.code, *function.layers))

@@ -18,7 +18,9 @@ def refuse_wrong_host(request: Request, port: int, names: Collection[str] = LOCA
     host = request.header("host")
     if host is None and request.protocol == "HTTP/1.0":  # no browser sends it
         return None
-    if host is not None and host.lower() in _authorities(port, names):
+    # Browsers omit the default port.
+    known = {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
+    if host is not None and host.lower() in known:
         return None
     return error_response(421, f"Host must be one of {', '.join(f'{name}:{port}' for name in LOCAL_NAMES)}")
 
@@ -51,11 +53,6 @@ def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Resp
             403, "pages of other origins may not load this resource: open it in its own window"
         )
     return None
-
-
-def _authorities(port: int, names: Collection[str]) -> set[str]:
-    # Browsers omit the default port.
-    return {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
 
 
 Address = tuple[str, int]
