@@ -31,8 +31,6 @@ from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
-AWS: Final = "AWS_ENDPOINT_URL"
-
 _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
