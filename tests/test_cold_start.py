@@ -199,8 +199,6 @@ def test_prompts_resources_and_steps_with_types_that_json_has_do_not_load_pydant
     assert loaded.isdisjoint({"pydantic", "pydantic_core", "jsonschema_rs"})
 
 
-# -- what is created at import --------------------------------------------------------------------------
-
 DATACLASSES = {
     *("Audio", "EmbeddedResource", "Image", "PromptMessage", "ResourceContents", "ResourceLink", "Text"),
     *("Principal", "Root", "Sampled", "Stored", "TraceContext"),

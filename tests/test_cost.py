@@ -59,9 +59,6 @@ def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one():
     assert not any("FunctionName" in str(each.get("Dimensions")) for each in alarms)
 
 
-# -- scale ----------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def quotas():
     return scale.Quotas.read(scale.QUOTAS)

@@ -154,9 +154,6 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path):
     assert "--user" not in make(tmp_path, "run", venv, USER="root").stdout
 
 
-# -- variables of the command line ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
 @pytest.mark.parametrize(
     ("arguments", "sentence"),

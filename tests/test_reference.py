@@ -76,9 +76,6 @@ def public(owner: type) -> set[str]:
     return {name for name in dir(owner) if not name.startswith("_")}
 
 
-# -- signatures -----------------------------------------------------------------------------------------
-
-
 @every_page
 def test_the_documented_signatures_match_the_code(page):
     for shown_class in shown(page):
@@ -156,9 +153,6 @@ def test_the_page_about_testing_names_all_public_names():
         assert own - named - shared == {"detailed"} & own
 
 
-# -- examples -------------------------------------------------------------------------------------------
-
-
 @every_page
 def test_the_example_runs(page):
     server, test = blocks_of(page.read_text("utf-8"), "python")
@@ -166,9 +160,6 @@ def test_the_example_runs(page):
     assert "Player(" in test
     assert "assert " in test
     run_blocks(server, test)
-
-
-# -- links ----------------------------------------------------------------------------------------------
 
 
 def test_the_index_links_to_every_page():

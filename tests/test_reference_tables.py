@@ -115,9 +115,6 @@ def test_every_error_has_a_row():
     assert logged("ERROR") - MADE == (called("record_failure") | called("on_error")) - {"_raised"}
 
 
-# Metrics
-
-
 def test_every_metric_has_a_row_with_its_dimensions(capsys):
     record_each_metric()
     documented = {
@@ -137,9 +134,6 @@ def test_a_log_level_above_info_suppresses_request_lines_and_metrics(level, caps
     observer.record("state_refused", reason="expired")
     found = {metric.name for metric in logged_metrics(capsys)}
     assert found == {"state_refused"} | ({"questions"} if level == "INFO" else set())
-
-
-# Names
 
 
 def test_every_named_resource_exists():

@@ -58,9 +58,6 @@ def is_valid(schema: Mapping[str, Any], value: Any) -> bool:
     return SchemaValidator.compile(schema).is_valid(value)
 
 
-# What the clients are given
-
-
 def tools_list(**members: Any) -> dict[str, Any]:
     tool = {"name": "invalid", "inputSchema": {"type": "object"}, **members}
     return {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": [tool]}
@@ -177,9 +174,6 @@ def verdicts(run_module, exchanges, judged):
     return Verdicts(said["refusals"], by_schema, invalid)
 
 
-# The clients
-
-
 @pytest.mark.parametrize("client", ["modern", "legacy", "version 1"])
 def test_a_typescript_client_reads_every_result(verdicts, client):
     assert_only_the_invalid_are_refused(verdicts.refusals[client])
@@ -211,9 +205,6 @@ def test_every_sample_result_is_structured(exchanges):
     calls = [each for each in results if each.method == "tools/call"]
     assert len(calls) == len({repr(result) for result in RESULTS})
     assert [each.where for each in calls if "structuredContent" not in each.result] == []
-
-
-# The schemas
 
 
 def test_ajv_compiles_every_schema(verdicts, judged):

@@ -107,8 +107,6 @@ def test_the_page_about_connecting_names_the_pinned_applications():
         assert f"| {names[package]} {version} |" in page
 
 
-# -- profiles -------------------------------------------------------------------------------------------
-
 MATRIX = {client.package: client for client in CLIENTS}
 PROFILES = [ClientProfile.load(name) for name in ClientProfile.names()]
 INSTALLED = [profile for profile in PROFILES if profile.package in MATRIX]

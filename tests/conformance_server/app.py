@@ -97,9 +97,6 @@ def test_input_required_result_prompt(ctx: Context) -> str:
     return f"Context: {said.context}"
 
 
-# -- tasks ----------------------------------------------------------------------------------------------
-
-
 @server.tool
 def greet(name: str) -> str:
     """Greet, at once."""

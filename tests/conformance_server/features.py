@@ -21,9 +21,6 @@ server = Server("conformance")
 server.skills(Path(__file__).with_name("skills"))
 
 
-# -- tools ----------------------------------------------------------------------------------------------
-
-
 # The suite calls the first tool of the list without arguments.
 @server.tool
 def test_simple_text() -> str:
@@ -99,9 +96,6 @@ def test_x_mcp_header(region: Annotated[str, McpHeader("Region")]) -> str:
     return f"In {region}."
 
 
-# -- prompts --------------------------------------------------------------------------------------------
-
-
 @server.prompt()
 def test_simple_prompt() -> str:
     """A text."""
@@ -133,9 +127,6 @@ def test_prompt_with_embedded_resource(resourceUri: str) -> list[PromptMessage]:
 def test_prompt_with_image() -> list[PromptMessage]:
     """An image to analyze."""
     return [PromptMessage(Image(PNG, "image/png")), PromptMessage("Please analyze the image above.")]
-
-
-# -- resources ------------------------------------------------------------------------------------------
 
 
 @server.resource("test://static-text", mime_type="text/plain")

@@ -44,9 +44,6 @@ class Everything(BaseModel):
     long: Literal["1", "2", "3", "4", "5", "6", "7", "8", "9"] | None = None
 
 
-# -- mistakes ----------------------------------------------------------------------------------------------
-
-
 def one_key_twice(ctx: Context, subject: str) -> None:
     ctx.step("a", lambda: 1)
     ctx.step("a", lambda: 2)
@@ -272,9 +269,6 @@ FUNCTIONS: Final = (
     *(same_key_in_two_branches, task_in_a_branch),
     *(every_field, chosen_titles, blocks, embedded, supports, idempotent, notified),
 )
-
-
-# -- hooks -------------------------------------------------------------------------------------------------
 
 
 def told(call: Call) -> Iterator[None]:

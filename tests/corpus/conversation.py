@@ -98,8 +98,6 @@ class Conversation:
             return self._answer_as_model(result, keys)
         return None
 
-    # -- rounds -----------------------------------------------------------------------------------------
-
     def _next_round(self, result: Mapping[str, Any]) -> dict[str, Any] | None:
         requests, params = result.get("inputRequests", {}), {"requestState": result["requestState"]}
         if requests:
@@ -119,8 +117,6 @@ class Conversation:
         if not deviation:
             return None
         return DEVIATIONS[deviation](self, params)
-
-    # -- tasks ------------------------------------------------------------------------------------------
 
     def work(self) -> None:
         account, worker = self.world.account, self.worker
@@ -160,8 +156,6 @@ class Conversation:
             meta = {"io.modelcontextprotocol/related-task": {"taskId": task_id}}
             self.client.request("tasks/input_response", {"inputResponses": answers, "_meta": meta})
             self.work()
-
-    # -- fallbacks --------------------------------------------------------------------------------------
 
     def _use_view(self, questions: Mapping[str, Any]) -> dict[str, Any] | None:
         if questions["status"] in ("complete", "ended"):

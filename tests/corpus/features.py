@@ -69,8 +69,6 @@ def register(server: Server, feature: Feature, world: World) -> None:
         server.tool("play", description="Plays.", **shared, **more)(function)
 
 
-# -- operations ---------------------------------------------------------------------------------------------
-
 Operation = Callable[[Any, World, str], Any]
 
 

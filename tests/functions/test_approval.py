@@ -31,9 +31,6 @@ def page(asked: Any) -> str:
     return str(asked.asked["page"]["params"]["url"])
 
 
-# The call
-
-
 @pytest.mark.parametrize(("decision", "approved"), [("approve", True), ("reject", False)])
 def test_the_call_waits_until_the_approver_decides(approval, alice, decision, approved):
     asked = alice.call("request_approval", EXPENSE)
@@ -186,9 +183,6 @@ def test_an_email_that_failed_is_sent_by_the_next_call(approval, alice):
 def test_an_expense_without_purpose_or_amount_is_a_tool_error(approval, alice, arguments):
     assert alice.call("request_approval", arguments).failed
     assert approval.mailbox.emails == []
-
-
-# The page
 
 
 def test_the_page_shows_the_expense_escaped(approval, alice):

@@ -133,8 +133,6 @@ def _carry_out(player: Player, example: Example) -> Cell:
         return Cell((), False, str(error))
 
 
-# -- a prompt -----------------------------------------------------------------------------------------------
-
 PROMPT = "triage"
 ITEM = "User Story #4476: Save a search and be notified of new results"
 
@@ -185,9 +183,6 @@ def play_long_work(profile: ClientProfile) -> Cell:
     return Cell(("" if way is None else way,), cell.is_answered and way is not None, cell.text)
 
 
-# -- the table ----------------------------------------------------------------------------------------------
-
-
 def table(rows: Mapping[str, Mapping[str, str]]) -> str:
     """Return the table; clients with equal cells share a row, and tools with equal cells a column.
 
@@ -212,8 +207,6 @@ def replace_table(document: str, text: str) -> str:
     first_tool = re.escape(text.split(maxsplit=3)[2].rstrip(","))
     return re.sub(rf"\| \| {first_tool}.*\n(\|.*\n)*", lambda _: text, document)
 
-
-# -- the tests ----------------------------------------------------------------------------------------------
 
 LONG_WORK = "60 s of work"
 PROFILES = [ClientProfile.load(name) for name in ClientProfile.names()]

@@ -318,8 +318,6 @@ def test_the_role_of_the_workflow_allows_exactly_what_the_steps_do(github, relea
     assert used - {"sts:GetCallerIdentity"} == allowed - NOT_RECORDED.keys()  # needs no permission
 
 
-# -- the role of CloudFormation -----------------------------------------------------------------------------
-
 NAMED_BY_ARN = ("AWS::IAM::ManagedPolicy", "AWS::Lambda::LayerVersion", "AWS::Lambda::Version")
 """Types whose physical id is an ARN."""
 

@@ -85,9 +85,6 @@ def of_stranger(**variables: str) -> dict[str, str]:
     return {**of_sam, "PATH": path, "PIP_NO_COMPILE": "1", **variables}
 
 
-# -- the distributions ----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def backend(tmp_path_factory):
     """Install the versions of the build backend that `make dist` pins, and return their folder."""
@@ -166,9 +163,6 @@ def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel
         assert link.startswith(("https://", "http://")) or image.startswith(release.format("raw"))
     assert release.format("blob") + "docs/tutorial/index.md" in dict(links)
     assert wheel.name.endswith("-py3-none-any.whl")
-
-
-# -- the application ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -258,9 +252,6 @@ def served(folder: Path, command: str) -> Iterator[str]:
             process.terminate()
 
 
-# -- the deployment -------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def account(tmp_path_factory):
     assert ministack.PYTHON.exists(), f"{ministack.PYTHON} does not exist: `make e2e` installs it"
@@ -336,9 +327,6 @@ def test_another_target_of_fixed_functions_is_refused_before_the_build(applicati
     assert done.returncode == 2
     assert "error: template.yaml has no parameter PythonRuntime: change every Runtime" in done.stderr
     assert "Building" not in done.stdout
-
-
-# -- the template ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,6 @@ def _ordered(chosen: Combination, world: World) -> None:
     conversation.run()
 
 
-# -- anonymous sessions ------------------------------------------------------------------------------------
-
-
 def _through_model(waiting: Waiting) -> None:
     waiting.talk.model_answers["size"] = {"vcpus": 3}
 
@@ -105,9 +102,6 @@ def _two_sessions(
     first.call()
     first.call()
     second.call()
-
-
-# -- lists -------------------------------------------------------------------------------------------------
 
 
 def choose(ctx: Context, subject: str) -> Size:

@@ -110,8 +110,6 @@ def _read(uri: str, world: World) -> None:
     functions.connected(register, "declares nothing", {}, world).request("resources/read", {"uri": uri})
 
 
-# -- stages and routes -------------------------------------------------------------------------------------
-
 ROUTES: Final = {
     "/mcp": ("$default", "POST /mcp"),
     "/dev/mcp": ("dev", "POST /mcp"),
@@ -222,9 +220,6 @@ def _references(world: World) -> None:
 
 def _reference(ctx: Context, subject: str) -> str:
     return ctx.reference("order")
-
-
-# -- functions ---------------------------------------------------------------------------------------------
 
 
 def _refuse(value: str) -> str:

@@ -68,9 +68,6 @@ def cases() -> Iterator[Case]:
     yield from _keys()
 
 
-# -- rounds and expiry -------------------------------------------------------------------------------------
-
-
 def _kept() -> Iterator[Case]:
     for rounds in ("1", "2", "9"):
         for task in (None, "optional"):
@@ -153,8 +150,6 @@ def _environments(world: World) -> None:
         conversation.client.restart()
         response = conversation._react(response)
 
-
-# -- keys --------------------------------------------------------------------------------------------------
 
 DELEGATED: Final = {"MCP_STATE_SIGNING": "delegated"}
 UNENCRYPTED: Final = {"MCP_STATE_ENCRYPTION": "disabled", "MCP_STATE_ENCRYPTION_KEY_ARN": ""}

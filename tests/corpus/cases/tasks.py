@@ -222,9 +222,6 @@ def play_acts(
         act(running)
 
 
-# -- creation ----------------------------------------------------------------------------------------------
-
-
 def _creation() -> Iterator[Case]:
     one = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
     bodies = (FORM, ("step", *FORM), ("form", "task", "choice"), ("form", "step", "task", "choice"))
