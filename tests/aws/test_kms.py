@@ -166,6 +166,17 @@ def test_a_clock_that_is_set_back_does_not_extend_the_trust_in_a_disabled_key(st
         key.trusted_public_half()
 
 
+def test_of_two_keys_the_remaining_one_is_still_trusted(strict_kms, kms, key, clock):
+    old = KmsKey(kms, signing_key(kms), clock)
+    keys = KmsPublicKeys([key, old])
+    kids = [public_key.loaded_public_half().kid for public_key in (key, old)]
+    assert all(map(keys.find, kids))
+    strict_kms.DisableKey(KeyId=old.arn)
+    clock.now += CONFIRM_INTERVAL_S
+    assert keys.find(kids[0])
+    assert keys.find(kids[1]) is None
+
+
 def test_a_failed_load_is_not_retried_for_every_token_and_after_growing_pauses(strict_kms, key, clock):
     strict_kms.fail_next(1000, "DisabledException")
     for attempts, pause_s in ((1, FIRST_RETRY_S), (2, 2), (3, 4)):

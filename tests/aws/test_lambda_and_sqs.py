@@ -9,7 +9,7 @@ from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
-from support.scripted_server import ScriptedServer, hang, respond, scripted
+from support.scripted_server import ScriptedServer, hang, reset, respond, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
 """Arguments of a call that is forwarded."""
@@ -93,6 +93,14 @@ def test_a_connection_that_may_be_stale_is_replaced_before_sending(aws, forward,
     now[0] += passed_s
     assert forward(*WEATHER) == {}
     assert connections_used(aws) == [1, second]
+
+
+def test_a_request_that_may_have_arrived_is_not_retried(aws, forward):
+    aws.script = [respond(200, {}), reset]
+    forward(*WEATHER)
+    with fails_with("ConnectionClosedError"):
+        forward(*WEATHER)
+    assert len(aws.requests) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
