@@ -10,7 +10,7 @@ from mcp_roundtrip.aws.client_interface import NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
 from mcp_roundtrip.aws.connections import MAX_KEPT
 from mcp_roundtrip.aws.signing import AwsCredentials
-from support.scripted_server import hang, reset, respond, scripted, send
+from support.scripted_server import hang, reset, respond, respond_and_close, scripted, send
 from support.signed_callers import Caller, calling, fails_with
 
 OK = respond(200, {})
@@ -84,6 +84,15 @@ def test_a_connection_is_used_again_unless_it_was_idle_for_too_long(passed_s, se
         call.client.close()
         call()
     assert call.connections_used == [1, second, second + 1]
+
+
+def test_a_connection_that_the_server_closed_is_replaced_before_sending():
+    closed = threading.Event()
+    with calling(respond_and_close(closed), retries=retry_connection) as call:
+        call()
+        assert closed.wait(9)
+        assert call() == {}
+    assert call.connections_used == [1, 2]
 
 
 def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
