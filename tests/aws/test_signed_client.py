@@ -14,6 +14,9 @@ from support.scripted_server import hang, reset, respond, respond_and_close, scr
 from support.signed_callers import Caller, calling, fails_with
 
 OK = respond(200, {})
+THROTTLED = respond(400, {"__type": "ThrottlingException"})
+
+
 FAILING = respond(500, {"__type": "KMSInternalException"})
 
 
@@ -59,6 +62,12 @@ def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
 
     with calling(drip, retries=retry_connection, timeout_s=0.2) as call, fails_with("timeout", NoResponse):
         call()
+
+
+def test_a_throttled_call_is_repeated_after_longer_pauses():
+    with calling(THROTTLED, FAILING) as call:
+        assert call() == {}
+        assert call.pauses == [1, 0.1]
 
 
 def test_each_attempt_is_signed_at_its_own_time():
