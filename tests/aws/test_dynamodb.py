@@ -158,6 +158,11 @@ def test_an_equal_update_of_another_writer_is_a_failed_update(wire, store_losing
     assert store.get("p", "M")["att"] == 1
 
 
+def test_a_repeated_update_of_a_deleted_item_fails(wire, store_losing_responses):
+    wire.lose = [print]
+    assert store_losing_responses.update("p", "M", CLAIM) is None
+
+
 def test_a_failed_put_without_the_present_item_is_a_store_error(wire, store_losing_responses):
     wire.refuse = [(400, "ConditionalCheckFailedException")]
     with fails_with("ConditionalCheckFailedException"):

@@ -81,3 +81,9 @@ async def test_an_id_token_is_not_an_access_token(provider):
     with deployed(provider.issuer, settings={"token_audience": "app"}) as server:
         assert server.post(tokens["id_token"]).status_code == 401
         assert server.reasons == ["token_id_token"]
+
+
+def test_a_named_audience_replaces_the_uri_of_the_endpoint(provider):
+    with deployed(provider.issuer, settings={"token_audience": OTHER}) as server:
+        assert server.post(provider.machine_token(OTHER)).status_code == 200
+        assert server.post(provider.machine_token(server.url)).status_code == 401

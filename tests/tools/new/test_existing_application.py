@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.growth.commands import plan_tool
+from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
@@ -115,6 +115,12 @@ async def test_the_server_gets_tools_with_tasks(tmp_path):
         assert http(app.url("/hello")).body == b"a key for tests"
         async with official(app.url("/mcp"), Person([{"value": "words"}])) as client:
             assert await client.call("count_text", {"text": "stop and ask"}) == {"length": 3, "unit": "words"}
+
+
+def test_a_function_of_its_own_needs_globals(tmp_path):
+    follow(tmp_path)
+    with pytest.raises(TemplateError, match="MCP_SETTINGS in Globals"):
+        plan_function(tmp_path, "translate")
 
 
 async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
