@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from mcp_roundtrip import AsyncContext, ElicitationDeclined, ToolError
+from mcp_roundtrip import AsyncContext, ToolError
 from mcp_roundtrip.engine import async_pass
 from mcp_roundtrip.engine.async_pass import Branches
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput
@@ -38,21 +38,6 @@ async def a_few_turns(turns: int = 10) -> None:
         await asyncio.sleep(0)
 
 
-def test_all_branches_ask_in_one_round_and_each_resumes_separately():
-    async def ask_twice(ctx: AsyncContext) -> list[str]:
-        try:
-            return [await ctx.elicit("first", "1?", str), await ctx.elicit("second", "2?", str)]
-        except ElicitationDeclined as refusal:
-            return [refusal.key]
-
-    call = AsyncPasses(lambda ctx: ctx.gather({"east": ask_twice, "west": ask_twice}))
-    assert asked(call()) == {"east/first", "west/first"}
-    assert asked(call(**{"east/first": accept("e1")})) == {"east/second", "west/first"}
-    assert asked(call(**{"east/second": accept("e2"), "west/first": accept("w1")})) == {"west/second"}
-    outcome = call(**{"west/second": {"action": "decline"}})
-    assert outcome == Done({"east": ["e1", "e2"], "west": ["west/second"]})
-
-
 def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch():
     ran: list[str] = []
 
@@ -76,14 +61,6 @@ def test_a_question_does_not_cancel_a_step_of_the_code_that_started_its_branch()
         assert {key.rpartition("/")[2] for key in journaled(call)} == {"slow"}
         assert isinstance(call(**{question: accept("a")}), Done)
         assert ran == ["finished"]
-
-
-def test_a_pass_waits_for_branches_that_wait_for_other_things():
-    async def waits(ctx: AsyncContext) -> str:
-        await asyncio.sleep(0.01)
-        return await ctx.elicit("late", "?", str)
-
-    assert asked(AsyncPasses(lambda ctx: ctx.gather({"a": ask, "b": waits}))()) == {"a/q", "b/late"}
 
 
 def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
@@ -172,22 +149,6 @@ def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass():
     call = AsyncPasses(body)
     assert asked(call()) == {"q"}
     assert call(q=accept("x")) == Done("ready")
-
-
-def test_branches_that_share_a_lock_ask_one_after_the_other():
-    async def body(ctx: AsyncContext) -> Any:
-        lock = asyncio.Lock()
-
-        async def ask(branch: AsyncContext) -> str:
-            async with lock:
-                return await branch.elicit("q", "?", str)
-
-        return await ctx.gather({"a": ask, "b": ask})
-
-    call = AsyncPasses(body)
-    assert asked(call()) == {"a/q"}
-    assert asked(call(**{"a/q": accept("1")})) == {"b/q"}
-    assert call(**{"b/q": accept("2")}) == Done({"a": "1", "b": "2"})
 
 
 def test_the_failure_of_a_branch_fails_the_call_or_withdraws_the_questions_of_the_others():

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
-from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.passes import AsyncPasses, Passes, TaskJournal, asked, error
+from support.passes import AsyncPasses, Passes, asked, error
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"
@@ -58,12 +58,6 @@ def rounds(call: Passes, most: int = 100) -> tuple[Outcome, int]:
         call.clock.advance(0.1)
         outcome = call(**dict.fromkeys(outcome.requests, ACCEPT))
     return outcome, questions
-
-
-def test_a_page_completed_during_the_round_ends_the_wait():
-    page = Page(complete_at=3)
-    assert rounds(Passes(page.visit(), clock=page.clock)) == (Done("done"), 1)
-    assert 3 <= page.polls[-1] < 6
 
 
 @settings(max_examples=50)
@@ -150,17 +144,3 @@ def test_a_done_that_uses_the_context_is_refused(ask):
     call = AsyncPasses(body)
     asked(call())
     assert re.search("'page' uses the context inside its function", str(error(call(page=ACCEPT))))
-
-
-def test_a_task_polls_with_growing_intervals_until_the_page_is_complete():
-    page, slept = Page(complete_at=1_000), list[float]()
-    call = Passes(page.visit(), clock=page.clock, recorder=TaskJournal(), remaining_ms=800_000)
-    asked(call())
-    while isinstance(outcome := call.next_in_task(page=ACCEPT), Sleeping):
-        slept.append(outcome.wake_at_ms / 1000 - page.clock.now)
-        page.clock.advance(slept[-1] + 0.001)
-    assert outcome == Done("done")
-    assert page.clock.now - page.began < 1_061
-    assert slept == sorted(slept)
-    assert slept[-1] <= 60
-    assert len(page.polls) < 40

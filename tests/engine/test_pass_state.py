@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Drift, DuplicateKey, InvalidKey, UsageError
-from mcp_roundtrip.engine.outcomes import Done
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
@@ -44,14 +43,6 @@ def test_a_step_that_became_a_question_is_drift_and_the_other_way_round():
         assert error(call.on(after)(), Drift).key == "x"
 
 
-def long_work(*names: str) -> Any:
-    return lambda ctx: [ctx.step(name, lambda name=name: name) for name in names]
-
-
-def test_a_round_without_progress_never_checkpoints():
-    assert Passes(long_work("a"), remaining_ms=0)() == Done(["a"])
-
-
 def test_drift_decides_the_outcome_even_if_the_tool_swallows_it():
     def swallowing(ctx: Context) -> str:
         with suppress(Exception):
@@ -75,22 +66,6 @@ def test_a_suspended_run_stays_suspended_whatever_the_tool_catches(caught):
 
     assert asked(Passes(body)()).keys() == {"q"}
     assert ran == []
-
-
-def test_finally_blocks_run_in_every_pass_but_their_steps_only_in_the_last():
-    ran: list[str] = []
-
-    def body(ctx: Context) -> str:
-        try:
-            return ctx.elicit("q", "?", str)
-        finally:
-            ran.append("finally")
-            ctx.step("cleanup", lambda: ran.append("step"))
-
-    call = Passes(body).begun()
-    assert ran == ["finally"]
-    assert call(q=accept("x")) == Done("x")
-    assert ran == ["finally", "finally", "step"]
 
 
 @pytest.mark.parametrize("name", ["run_as_task", "checkpoint", "log", "progress"])

@@ -8,15 +8,13 @@ from mcp_types import CreateMessageRequestParams
 from mcp_roundtrip import (
     Context,
     DefinitionError,
-    Elicit,
     NamespacedRequest,
     Sample,
     Sampled,
     UsageError,
 )
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.outcomes import Done
-from support.passes import Passes, accept, error, value
+from support.passes import Passes, error, value
 
 
 def messages(**content: Any) -> list[dict[str, Any]]:
@@ -98,28 +96,6 @@ def test_the_text_of_several_blocks_is_joined():
     assert Sampled("assistant", blocks, "m").text == "ab"
 
 
-def test_meta_of_an_answer_is_not_journaled():
-    call = Passes(lambda ctx: [ctx.list_roots(), ctx.elicit("q", "?", bool)]).begun()
-    call(roots={"roots": [], "_meta": {"big": "x" * 1000}})
-    assert call.journal is not None
-    assert call.journal.entries[0].value == {"roots": []}
-
-
-def test_done_is_not_called_again_in_later_passes():
-    complete = [True]
-
-    def body(ctx: Context) -> bool:
-        ctx.elicit_url("login", "Sign in", "https://x.test/go", done=lambda: complete.pop(0))
-        return ctx.elicit("ok", "Go on?", bool)
-
-    call = Passes(body).begun()
-    call(login={"action": "accept", "content": {"secret": "must not be kept"}})
-    assert call.journal is not None
-    assert call.journal.entries[0].value == {"action": "accept"}
-    assert call(ok=accept(True)) == Done(True)
-    assert complete == []
-
-
 def approval(ctx: Context) -> Any:
     return ctx.request("approve", "com.example/approval", {"amount": 5})
 
@@ -141,13 +117,6 @@ def test_namespaced_requests_are_disabled_by_default():
 def test_only_reverse_dns_names_outside_the_reserved_ones_are_namespaced(name):
     call = Passes(lambda ctx: ctx.request("k", name), {"extensions": {name: {}}}, info=ENABLED)
     assert error(call(), DefinitionError)
-
-
-def test_the_reason_for_asking_again_does_not_change_the_fingerprint():
-    call = Passes(lambda ctx: ctx.elicit("n", "Number?", int)).begun()
-    call(n=accept("many"))
-    assert call.journal is not None
-    assert call.journal.outstanding["n"] == Elicit("n", "Number?", int).request().fingerprint
 
 
 def test_a_signed_links_token_is_in_the_query_and_not_in_the_fragment():

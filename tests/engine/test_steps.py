@@ -80,21 +80,6 @@ def test_a_function_that_cannot_have_an_annotation_is_to_be_called_in_one_that_h
     assert "`def` with `-> date`" in str(error(Passes(lambda ctx: ctx.step("s", function))(), UsageError))
 
 
-def test_time_uuid_and_random_are_the_same_in_every_pass():
-    seen: list[Any] = []
-
-    def body(ctx: Context) -> None:
-        seen.append([ctx.now("t"), ctx.uuid("u"), ctx.random("r"), ctx.idempotency_key("k")])
-        ctx.elicit("q", "?", bool)
-
-    call = Passes(body).begun()
-    call.clock.advance(60)
-    call()
-    assert seen[0] == seen[1]
-    assert 0 <= seen[0][2] < 1
-    assert seen[0][1].version == 4
-
-
 def test_mutating_a_step_result_does_not_change_the_journal():
     def names():  # type: ignore[no-untyped-def]  # an author's function without annotations
         return ["a", "b"]
@@ -241,20 +226,6 @@ def test_jitter_shortens_a_delay_by_at_most_half(delay_ms, factor, max_delay_ms,
     assert longest / 2 - 2 < retry.pause_ms(failures, random) <= longest + 1
 
 
-def test_a_round_waits_and_returns_its_state_before_its_deadline():
-    work = Flaky([ConnectionError()])
-    call = work.passes(Retry(delay_ms=40_000), remaining_ms=13_000)
-    begun = call.clock.now
-    passes = 0
-    while isinstance(outcome := call(), Checkpointed):
-        passes += 1
-        assert call.clock.now - begun <= passes * 10
-    assert outcome == Done("ok")
-    assert passes in (2, 3)
-    assert 20 <= call.clock.now - begun <= 40
-    assert work.calls == 2
-
-
 def test_attempts_are_counted_across_rounds_and_the_last_error_is_the_cause_of_the_failed_step():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
     call = work.passes(Retry(attempts=4, delay_ms=30_000, factor=1), remaining_ms=13_000)
@@ -291,19 +262,6 @@ def test_a_branch_waiting_for_a_retry_does_not_block_others():
     assert isinstance(AsyncPasses(body, recorder=records)(), Sleeping)
     assert done == ["steady"]
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
-
-
-def test_a_task_wakes_with_the_first_of_its_sleeping_branches():
-    async def body(ctx: AsyncContext) -> None:
-        await ctx.gather(
-            {
-                "soon": lambda branch: branch.sleep("nap", 1_000),
-                "late": lambda branch: branch.sleep("nap", 9_000),
-            }
-        )
-
-    call = AsyncPasses(body, recorder=TaskJournal())
-    assert call() == Sleeping(int(call.clock() * 1000) + 1_000)
 
 
 def test_an_error_while_journaling_a_result_is_not_retried():

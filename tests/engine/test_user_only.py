@@ -12,9 +12,7 @@ from mcp_roundtrip import (
     AsyncContext,
     Context,
     ElicitationCancelled,
-    MissingClientCapability,
 )
-from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
@@ -36,11 +34,6 @@ class Consent:
 
 class Flags(TypedDict, total=False):
     loud: bool
-
-
-class Size(BaseModel):
-    vcpus: int
-    backups: bool = True
 
 
 CONFIRMATIONS: list[tuple[Any, dict[str, Any]]] = [
@@ -67,53 +60,11 @@ def test_a_confirmation_sent_before_its_question_is_ignored(model, answer):
     assert not isinstance(call(question=answer), NeedsInput)
 
 
-SAID = {"role": "assistant", "content": {"type": "text", "text": "rent"}, "model": "m"}
-
-
-def test_other_forms_and_sampling_may_be_answered_in_advance():
-    assert Passes(of(str))(question=accept("x")) == Done("x")
-    assert isinstance(Passes(of(Size))(question=accept(vcpus=1)), Done)
-    assert Passes(lambda ctx: ctx.sample("why", "Why?", max_tokens=9).text)(why=SAID) == Done("rent")
-
-
 def test_the_author_can_override_the_default():
     assert Passes(of(bool, user_only=False))(question=accept(True)) == Done(True)
     call = Passes(of(str, user_only=True))
     assert asked(call(question=accept("yes"))).keys() == {"question"}
     assert call(question=accept("yes")) == Done("yes")
-
-
-def test_questions_after_a_confirmation_cannot_be_answered_in_advance():
-    def body(ctx: Context) -> list[Any]:
-        sure = ctx.confirm("sure", "Pay?", default=False)
-        return [sure, ctx.sample("why", "Why?", max_tokens=9).text]
-
-    call = Passes(body, {"sampling": {}})
-    assert asked(call(sure=accept(True), why=SAID)).keys() == {"why"}
-    assert call(why=SAID) == Done([False, "rent"])
-    assert error(Passes(pay, {})(), MissingClientCapability)
-
-
-def test_questions_that_other_branches_reach_later_are_sent():
-    branches: dict[str, Any] = {
-        "a": lambda branch: branch.confirm("sure", "Pay?"),
-        "b": lambda branch: branch.elicit("why", "Why?", str),
-    }
-    call = AsyncPasses(lambda ctx: ctx.gather(branches))
-    answers = {"a/sure": accept(True), "b/why": accept("rent"), "b/sure": accept(True)}
-    assert asked(call(**answers)).keys() == {"a/sure", "b/why"}
-    assert asked(call(**{"b/sure": accept(True), "b/why": accept("rent")})).keys() == {"a/sure"}
-    assert call(**answers) == Done({"a": True, "b": "rent"})
-
-
-def test_a_namespaced_request_cannot_be_answered_in_advance():
-    call = Passes(
-        lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
-        {"extensions": {"com.example/approval": {}}},
-        info=CallInfo(namespaced_requests=True),
-    )
-    assert asked(call(approval={"approved": True})).keys() == {"approval"}
-    assert call(approval={"approved": False}) == Done(False)
 
 
 async def pay_later(ctx: AsyncContext) -> str:

@@ -91,28 +91,6 @@ def brief(record, *names):
     return [record.get(name) for name in names]
 
 
-CHANNELS = {"cursor": "page", "chatgpt": "app", "claude-desktop": "app", "claude-code": "client"}
-
-
-@pytest.mark.parametrize("client", CHANNELS)
-def test_a_record_says_through_which_channel_a_question_was_asked_and_answered(log, client):
-    player(log, client=client).call("order", {"card": "1"}, address="Elm Street")
-    asked = {each["via"] for record in log.records() for each in record.get("asked", ())}
-    answered = {each["via"] for record in log.records() for each in record.get("answered", ())}
-    assert asked == answered == {CHANNELS[client]}
-    assert "unknown" not in {record["outcome"] for record in log.records()}
-
-
-def test_answers_on_the_page_have_a_record_of_their_own_without_a_principal(log):
-    player(log, client="cursor").call("order", {"card": "1"}, address="Elm Street")
-    asked, on_page, last = log.records()
-    assert brief(on_page, "method", "feature", "outcome") == [
-        *("question_page", "order", "question_page_answered")
-    ]
-    assert on_page["answered"] == last["answered"] == [{"key": "address", "action": "accept", "via": "page"}]
-    assert asked["flow"] == on_page["flow"] == last["flow"]
-
-
 def test_a_worker_that_cannot_store_its_record_runs_nothing_and_is_repeated(log):
     client = player(log, capabilities=WITH_TASKS)
     task_id = client.call("lasting").result["taskId"]
@@ -141,17 +119,6 @@ def test_caller_client_scopes_and_trace_are_in_the_record(log):
         *("shop", "orders", "invocation-7", "1-5f-2a")
     ]
     assert [line["trace_id"] for line in log.lines] == [trace_id, trace_id]
-
-
-def test_a_refused_state_is_one_line_with_its_reason(log):
-    played = player(log).call("order", {"card": "1"})
-    log.lines.clear()
-    body = call("order", {"card": "1"})
-    body["params"]["requestState"] = str(played.state)
-    deployed(log).send(body)
-    [record] = log.records()
-    assert brief(record, "outcome", "code", "feature") == ["refused", -32602, "order"]
-    assert record["reason"]
 
 
 def test_what_is_no_name_of_a_tool_and_no_task_id_is_not_in_a_record(log):

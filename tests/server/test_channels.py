@@ -28,19 +28,6 @@ def server(**options):
     return server_of(order, **options)
 
 
-def test_answers_that_a_model_makes_up_in_advance_count_only_for_its_own_questions():
-    def summarize(ctx: Context) -> str:
-        summary = ctx.sample("summary", "Summarize.", max_tokens=10).text
-        return summary + ctx.elicit("title", "Which title?", str)
-
-    player = Player(server_of(summarize, channels=("model",)), {"sampling": {}})
-    made_up = {"summary": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}}
-    asked = player.call("summarize", {"input_responses": {**made_up, "title": "!"}})
-    assert asked.asked.keys() == {"summary"}
-    sampled = {"role": "assistant", "content": {"type": "text", "text": "short"}, "model": "m"}
-    assert asked.respond({"summary": sampled}).text == "short!"
-
-
 UI = {"extensions": {"io.modelcontextprotocol/ui": {}}}
 
 capabilities = st.builds(

@@ -31,18 +31,6 @@ def refund(ctx: Context, item: str) -> str:
     return str(ctx.elicit("count", f"How many {item}?", int))
 
 
-@server.tool(channels=("model",))
-def relayed(ctx: Context) -> str:
-    """Ask the model after a step."""
-    ctx.step("reserve", run_step, "tea")
-    return str(ctx.elicit("count", "How many?", int))
-
-
-@server.tool(lenient_arguments=True)
-def lenient(ctx: Context, item: str) -> str:
-    return str(ctx.elicit("count", f"How many {item}?", int))
-
-
 server.tool(name="adds")(lambda: 3)
 
 
@@ -63,17 +51,6 @@ def again(client, asked, tool="order", **arguments):
 
 def call_with(client, code, tool="order", **arguments):
     return client.by().connected().call(tool, **(arguments or TEA), continuation_code=code)
-
-
-def test_a_call_of_the_model_and_of_a_lenient_tool_continue_with_their_code():
-    client = Deployment(server, user=None, capabilities={})
-    asked = client.text("relayed")
-    answered = {"input_responses": {"count": 3}, "continuation_code": code_in(asked)}
-    assert client.text("relayed", **answered) == "3"
-    assert ran == ["tea"]
-    asked = client.text("lenient", item="tea")
-    client.answer(asked, count=3)
-    assert text(again(client, asked, "lenient")) == "3"
 
 
 def is_refused(client, result):
@@ -106,14 +83,6 @@ def test_a_code_counts_for_its_tool_and_its_arguments_only_and_all_refusals_are_
     assert client.token(text(again(client, asked))) == client.token(asked), "it still counts for its own call"
     client.clock.advance(TTL_MS / 1000 + 1)
     assert is_refused(client, again(client, asked))
-
-
-def test_a_call_that_expires_while_its_repetition_waits_does_not_start_from_its_beginning(client):
-    asked = client.connected().text("order", item="tea")
-    client.clock.advance(TTL_MS / 1000 - 1)
-    waiting = client.by(while_waiting=lambda: client.clock.advance(1))
-    assert is_refused(client, again(waiting, asked))
-    assert ran == ["tea"]
 
 
 def test_a_client_that_shows_all_questions_continues_the_call_of_one_that_does_not():

@@ -1,30 +1,16 @@
-"""What a server declares, and what `subscriptions/listen` refuses."""
+"""What `subscriptions/listen` refuses."""
 
 import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.errors import INVALID_PARAMS
-from mcp_roundtrip.protocol.constants import SUBSCRIPTIONS_LISTEN, TASKS_EXTENSION
+from mcp_roundtrip.protocol.constants import SUBSCRIPTIONS_LISTEN
 from mcp_roundtrip_testing.http_requests import read_messages
 from support.client_requests import TASKS
 from support.deployment import Deployment
 
 SERVER = Server("test", version="1")
 SERVER.tool(name="lasting", task="optional")(lambda: "done")
-
-
-def test_a_server_declares_what_it_has():
-    full = Server("full")
-    full.prompt("ask")(lambda: "Ask.")
-    full.resource("docs://all", name="all")(lambda: "all")
-    always = {"tools": {}, "logging": {}}
-    for server, more in (
-        (SERVER, {"extensions": {TASKS_EXTENSION: {}}}),
-        (full, {"prompts": {}, "resources": {}, "completions": {}}),
-    ):
-        found = Deployment(server, user=None).result("server/discover")
-        assert found["capabilities"] == always | more
-        assert found["supportedVersions"] == ["2026-07-28"]
 
 
 OF_LISTS = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")

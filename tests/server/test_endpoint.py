@@ -29,18 +29,6 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 
 
 @pytest.mark.parametrize(
-    ("method", "changes", "refusal"),
-    [
-        ("logging/setLevel", {}, (404, -32601)),
-        ("tools/list", {"mcp_method": "prompts/list"}, (400, -32020)),
-        ("tools/list", {"mcp_protocol_version": None}, (400, -32020)),
-    ],
-)
-def test_a_refusal_has_the_status_that_the_specification_gives_its_code(method, changes, refusal):
-    assert refused(client.send(client.body(method), **changes)) == refusal
-
-
-@pytest.mark.parametrize(
     ("method", "auth", "status"),
     [("GET", AuthMode.JWT, 405), ("POST", AuthMode.JWT, 401), ("POST", AuthMode.NONE, 400)],
 )

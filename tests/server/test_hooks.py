@@ -7,12 +7,11 @@ from functools import partial
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Call, Context, ProtocolError, Server, ToolError, UsageError
+from mcp_roundtrip import AsyncContext, Call, Context, Server, ToolError, UsageError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip_testing import WITH_TASKS, Player
+from mcp_roundtrip_testing import Player
 from support.audit_lines import AuditLines
-from support.client_requests import APPS, text
-from support.deployment import Deployment, legacy
+from support.deployment import legacy
 
 ran = []
 """The functions of the shop that ran."""
@@ -92,13 +91,6 @@ def refusing(error, refuses=lambda call: True):
     return refuse
 
 
-def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
-    server = shop(recording(lambda call: (call.outcome, call.task_id, call.scopes)))
-    task = Player(server, WITH_TASKS).call("export").task
-    assert task.status == "completed"
-    assert seen == [("task", None, frozenset()), ("complete", task.task_id, None)]
-
-
 def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():
     player = Player(shop(recording(lambda call: (call.kind, call.name, call.arguments, call.client))))
     player.prompt("letter", {"name": "Ada"})
@@ -108,24 +100,6 @@ def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():
         ("prompt", "letter", {"name": "Ada"}, client),
         ("resource", "orders://{number}", {"number": "7"}, client),
     ]
-
-
-def test_a_hook_runs_around_the_call_that_continues_with_answers_from_an_app():
-    server = shop(recording(lambda call: (call.name, call.is_first_pass, call.outcome)))
-    app = Deployment(server, capabilities=APPS, has_table=False)
-    asked = app.call("order")
-    assert text(app.answer_in_app(asked, sure=True)) == "paid tea"
-    assert seen == [("order", True, "input_required"), ("order", False, "complete")]
-    server.around(refusing(CLOSED))
-    assert text(app.answer_in_app(asked, sure=True)) == "The shop is closed."
-
-
-def test_a_hook_runs_around_the_passes_of_a_parked_call_which_is_no_task():
-    server = shop(recording(lambda call: (call.is_first_pass, call.outcome, call.task_id)))
-    deployment = Deployment(server, capabilities={})
-    deployment.answer(deployment.text("order"), sure=True)
-    assert deployment.text("order") == "paid tea"
-    assert seen == [(True, "input_required", None), (False, "complete", None)]
 
 
 def test_a_hook_runs_for_clients_that_open_with_initialize_and_sees_the_caller():
@@ -153,14 +127,6 @@ def test_after_its_yield_a_hook_knows_the_outcome_and_the_type_of_the_error(tool
     assert seen == [(None, None), expected]
 
 
-@pytest.mark.parametrize(("tool", "arguments"), [("order", {}), ("fail", {"text": 7})])
-def test_a_tool_error_of_a_hook_reaches_the_model_and_nothing_is_validated_or_run(tool, arguments):
-    played = Player(shop(refusing(CLOSED))).send(tool, arguments, None, None)
-    assert (played.result["isError"], played.text) == (True, "The shop is closed.")
-    assert played.outcome == "tool_error"
-    assert ran == []
-
-
 def forgets_to_yield(call: Call) -> Iterator[None]:
     if call.name != "order":
         yield
@@ -182,14 +148,6 @@ def test_an_unexpected_exception_of_a_hook_refuses_the_call_and_is_logged(hook, 
     assert "policy" not in json.dumps(played.message)
     assert [(event, type(error)) for event, error in player.observer.failures] == [("tool_raised", kind)]
     assert ran == []
-
-
-@pytest.mark.parametrize(
-    ("error", "status"), [(CLOSED, "completed"), (ProtocolError(-32603, "Closed."), "failed")]
-)
-def test_a_refusal_in_a_worker_ends_the_task_as_an_exception_of_the_tool_would(error, status):
-    server = shop(refusing(error, lambda call: call.task_id is not None))
-    assert Player(server, WITH_TASKS).call("export").task.status == status
 
 
 def test_the_first_registered_hook_is_the_outermost_also_around_features_that_follow():

@@ -4,13 +4,12 @@ from itertools import count
 
 import pytest
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import TASK, Status
-from mcp_roundtrip.tasks.parked import RESULT_TTL_MS
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
-from support.client_requests import FORMS, TASKS, next_round, text
+from support.client_requests import FORMS, TASKS, next_round
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.task_tools import meanwhile, ran, run_step
@@ -36,11 +35,6 @@ def order(ctx: Context, item: str) -> list[str]:
 def confirm(ctx: Context, item: str = "tea") -> str:
     answer = ctx.elicit("sure", f"Order {item}?", bool)
     return ctx.step("order", effect, f"{item} {answer}")
-
-
-@server.tool
-async def confirm_all(ctx: AsyncContext) -> list[bool]:
-    return list(await ctx.ask(Elicit("first", "First?", bool), Elicit("second", "Second?", bool)))
 
 
 @server.tool
@@ -90,39 +84,6 @@ def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_cal
     assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
 
 
-def test_a_result_is_repeated_for_a_minute_and_then_the_call_starts_from_its_beginning(deployment):
-    deployment.answer(deployment.text("confirm"), sure=True)
-    result = deployment.call("confirm")
-    deployment.clock.advance(RESULT_TTL_MS / 1000 - 1)
-    assert deployment.call("confirm") == result
-    assert deployment.outcome == "result_repeated"
-    assert ran == ["tea True"]
-    deployment.clock.advance(1)
-    asked = deployment.text("confirm")
-    assert deployment.outcome == "asked_on_page"
-    deployment.answer(asked, sure=False)
-    assert deployment.text("confirm") == "tea False 2"
-
-
-def test_a_call_whose_tool_changed_starts_from_its_beginning_when_it_is_made_again(deployment):
-    def build(question: str) -> Server:
-        def buy(ctx: Context) -> str:
-            ctx.elicit("which", question, str)
-            ctx.step("pay", effect, "paid")
-            ctx.elicit("mail", "Send a mail?", bool)
-            return "bought"
-
-        built = Server("parked")
-        built.tool(buy)
-        return built
-
-    before, after = (deployment.by(server=build(question)) for question in ("Which?", "Which one?"))
-    before.answer(before.text("buy"), which="a")
-    before.answer(before.text("buy"), mail=True)
-    assert after.call_error("buy")["data"] == {"changedKey": "which"}
-    assert "Which one?" in after.text("buy")
-
-
 @modern
 def test_a_missing_capability_is_repeated_unless_the_request_declares_it(deployment):
     deployment.answer(deployment.text("summarize"), sure=True)
@@ -135,17 +96,6 @@ def test_a_missing_capability_is_repeated_unless_the_request_declares_it(deploym
     paged = deployment.by(capabilities={"sampling": {}})
     paged.answer(paged.text("summarize"), sure=True)
     assert "cannot be asked" in paged.error_text("summarize")
-
-
-def test_anonymous_callers_are_told_apart_by_their_sessions():
-    anonymous = Deployment(server, version=LEGACY_VERSION, user=None, capabilities={})
-    first, second = anonymous.by().connected(), anonymous.by().connected()
-    asked = first.text("confirm")
-    assert second.token(second.text("confirm")) != first.token(asked)
-    first.answer(asked, sure=True)
-    assert first.text("confirm") == "tea True 1"
-    assert second.outcome == "complete"
-    assert "asks the user" in second.text("confirm")
 
 
 @modern
@@ -174,56 +124,6 @@ def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deploymen
     meanwhile.append(overtake)
     assert "still running" in deployment.text("confirm_slowly")
     assert others == ["pass 2"] == [deployment.text("confirm_slowly")]
-
-
-def next_result(client, tool, asked, /, arguments=None, **answers):
-    """Answer the questions of a result by forms, and return the result of the next round."""
-    return client.post_call(tool, arguments or {}, **next_round(asked, **answers))["result"]
-
-
-@modern
-@pytest.mark.parametrize(
-    ("tool", "arguments", "rounds", "said"),
-    [
-        (
-            "order",
-            {"item": "tea"},
-            [(["size"], {"size": 2}), (["send"], {"send": True})],
-            '["reserved 1","charged 2 2","sent 3"]',
-        ),
-        (
-            "confirm_all",
-            {},
-            [(["first", "second"], {"first": True}), (["second"], {"second": False})],
-            "[true,false]",
-        ),
-        ("relayed", {}, [(["number"], {"number": 3})], "xxx"),
-    ],
-    ids=["one after the other", "one of two", "asked through the model"],
-)
-def test_a_client_with_forms_answers_the_questions_of_a_waiting_call(
-    deployment, tool, arguments, rounds, said
-):
-    deployment.text(tool, **arguments)
-    client = deployment.by(capabilities=FORMS)
-    result = client.call(tool, **arguments)
-    for asked, answers in rounds:
-        assert [*result["inputRequests"]] == asked
-        result = next_result(client, tool, result, arguments, **answers)
-    assert text(result) == said
-    assert len(ran) == len(set(ran)), "no step runs twice"
-
-
-@modern
-def test_of_answers_by_form_and_on_the_page_the_first_one_counts(deployment):
-    shown = deployment.text("order", item="tea")
-    client = deployment.by(capabilities=FORMS)
-    asked = client.call("order", item="tea")
-    deployment.answer(shown, size=1)
-    late = next_result(client, "order", asked, {"item": "tea"}, size=9)
-    assert late["isError"] is True
-    assert "charged 1" in deployment.text("order", item="tea")
-    assert "charged 9" not in ran
 
 
 def play(deployment, crash_in=None, killed_call=0, is_done=False):

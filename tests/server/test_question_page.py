@@ -91,15 +91,6 @@ def test_a_guessed_token_finds_nothing(page, token):
     assert page.post(urlencode({"token": token, "action": "accept", "0.0": "4"})).status == 404
 
 
-def test_an_answer_to_other_questions_than_were_shown_stores_nothing(page):
-    token, task = page.calls.ask({"first": form(SIZE), "second": form(SIZE, "And now?")})
-    filled = page.form(token, "1")
-    filled.enter("1.0", "2")
-    page.calls.tasks.store_responses(task.pk, {"first": {"action": "decline"}}, channels=("page",))
-    assert title(page.post(filled.body())) == (409, "Question changed")
-    assert page.calls.responses(task).keys() == {"first"}
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

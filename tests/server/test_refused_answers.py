@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from mcp_roundtrip import Context, Elicit, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import EVERYTHING, Player
-from support.client_requests import accepted, responses
+from support.client_requests import accepted
 
 SECRET = "hunter2"
 
@@ -142,61 +142,3 @@ def test_the_error_after_the_last_round_names_a_question_that_changes_in_every_r
     assert "'q'" in ended.text
     assert "changed" in ended.text
     assert SECRET not in ended.text
-
-
-@pytest.mark.parametrize("client", ["codex", "claude.ai"])
-def test_an_answer_from_the_page_or_the_app_that_the_tool_refuses_is_logged(client):
-    play = Player(server, client=client)
-    played = play.call("form", q={"name": SECRET})
-    assert "taken" in str(played.asked or played.result)
-    assert refusals(play)
-    assert SECRET not in str(refusals(play))
-
-
-def changing(server):
-    passes = count(1)
-
-    @server.tool
-    def by_time(ctx: Context) -> bool:
-        return ctx.elicit("sure", f"It is {next(passes)} o'clock in {SECRET}. Sure?", bool)
-
-    @server.tool
-    def by_field(ctx: Context) -> object:
-        return ctx.elicit("size", "How large?", int if next(passes) % 2 else str)
-
-    @server.tool
-    def one_of_two(ctx: Context) -> list[Any]:
-        return list(ctx.ask(Elicit("name", "Who?", str), Elicit("sure", f"{next(passes)}?", bool)))
-
-    @server.tool
-    def steady(ctx: Context) -> list[Any]:
-        return [ctx.elicit("size", "How large?", int), ctx.elicit("sure", "Sure?", bool)]
-
-    return server
-
-
-def changes(play):
-    events = [fields for event, fields in play.observer.events if event == "question_changed"]
-    assert all(fields["tool"] for fields in events)
-    return [(fields["key"], fields["changed"]) for fields in events]
-
-
-@changes_questions
-@pytest.mark.parametrize(
-    ("tool", "rounds", "logged"),
-    [
-        ("by_time", [{"sure": True}], [("sure", "message")]),
-        ("by_field", [{}], [("size", "form (method or parameters)")]),
-        ("one_of_two", [{"name": "Ann"}, {"sure": True}], [("sure", "message"), ("sure", "message")]),
-        ("steady", [{"size": "many"}, {"size": 2}, {}, {"sure": True}], []),
-    ],
-)
-def test_every_round_with_a_changed_question_is_logged_without_the_text(tool, rounds, logged):
-    """An invalid answer and a new question are no changes."""
-    play = Player(changing(Server("x")))
-    asked = play.call(tool)
-    assert changes(play) == []
-    for answers in rounds:
-        asked = asked.respond(responses(**answers))
-    assert changes(play) == logged
-    assert SECRET not in str(play.observer.events)

@@ -17,21 +17,6 @@ from support.deployment import Deployment
 pytest_plugins = ["support.charging_shop"]
 
 
-@pytest.mark.parametrize("tool", ["optional", "required", "short"])
-def test_a_round_that_is_sent_again_with_any_answers_gets_the_same_task(deployment, tool):
-    client = Client(deployment, tool)
-    task = client.become_task()
-    assert task["resultType"] == "task"
-    assert client.become_task() == task
-    for repeated in (client.become_task(sure=False), client.repeat_first()):
-        assert repeated["taskId"] == task["taskId"]
-    deployment.run_workers()
-    assert deployment.text_of(task["taskId"]) == "acc-1"
-    assert client.become_task() == task
-    assert len(deployment.tasks) == 1
-    assert [account for account, _ in charged] == ["acc-1"]
-
-
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(7))
 def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):

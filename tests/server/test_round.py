@@ -7,7 +7,6 @@ import pytest
 
 from mcp_roundtrip import Context, Drift, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.server.errors import INVALID_STATE
 from mcp_roundtrip_testing import Player
 from support.deployment import Deployment
 from support.servers import server_of
@@ -29,19 +28,6 @@ def test_an_endless_call_ends_before_clients_give_up():
         "the model does not get the token of a link"
     )
     assert "call the tool again with the same arguments: it may ask for another page." in rounds[-1].text
-
-
-def test_a_state_is_bound_to_the_arguments():
-    def confirm(ctx: Context, amount: float) -> float:
-        ctx.elicit("ok", f"Pay {amount:g}?", bool)
-        return amount
-
-    playing = Player(server_of(confirm))
-    state = playing.call("confirm", {"amount": 2}).state
-    yes = {"ok": {"action": "accept", "content": {"value": True}}}
-    assert playing.send("confirm", {"amount": 200}, yes, state).error["message"] == INVALID_STATE
-    assert playing.send("confirm", {"amount": "2"}, yes, state).error["message"] == INVALID_STATE
-    assert playing.send("confirm", {"amount": 2.0}, yes, state).structured == 2
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

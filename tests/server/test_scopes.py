@@ -204,21 +204,6 @@ def test_malformed_scopes_are_refused_at_import(scope):
         Deployment(databases(), through_door=True, door_options={"initial_scopes": [scope]})
 
 
-def test_a_task_continues_and_takes_answers_after_its_caller_lost_the_scopes():
-    server = Server("x")
-
-    @server.tool(scopes=["db:write"], task="required")
-    def lasting(ctx: Context) -> str:
-        ctx.run_as_task()
-        return ctx.elicit("address", "Where to?", str)
-
-    client = caller("db:write", server)
-    task_id = client.run_task("lasting")
-    without = client.by(scopes=())
-    without.resume(task_id, address="Elm Street")
-    assert without.text_of(task_id) == "Elm Street"
-
-
 def test_the_legacy_dialect_of_tasks_checks_the_name_and_the_scopes_before_the_use_of_tasks():
     server = Server("x", legacy_tasks="sep-2322")
 

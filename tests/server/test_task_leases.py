@@ -14,7 +14,6 @@ from support.lambda_context import LambdaContext
 from support.task_tools import meanwhile, ran, run_step
 
 LEASE_S = 60
-BEAT_S = LEASE_S / 3
 
 server = Server("leases")
 
@@ -147,42 +146,10 @@ def test_a_worker_that_was_stopped_writes_nothing_and_starts_no_step(tool, beats
     assert not task.deployment.failures
 
 
-@pytest.mark.parametrize("tool", ["two_steps", "two_async_steps"])
-def test_a_cancelled_worker_keeps_its_lease_until_its_step_ends_and_starts_no_other(tool):
-    task, leases = StartedTask(tool), []
-
-    def cancelled():
-        task.deployment.cancel(task.id)
-        for _ in range(6):
-            task.clock.advance(BEAT_S)
-            task.timer.fire()
-        leases.append(task.stored.lease_until_ms)
-
-    meanwhile.append(cancelled)
-    task.invoke()
-    assert ran == ["first"]
-    assert leases == [int(task.clock() * 1000) + LEASE_S * 1_000]
-    assert (task.stored.status.value, task.stored.lease_until_ms) == ("cancelled", None)
-    assert "lease_lost" not in task.recorded()
-
-
 @pytest.fixture
 def throttled():
     """A task whose store refuses the next `times` renewals."""
     return StartedTask(store=FaultyStore(matches=lambda operation: operation.sets == {"lu"}, times=0))
-
-
-def test_a_renewal_that_fails_is_logged_and_the_task_completes(throttled):
-    def throttle():
-        throttled.store.times = 2
-        for _ in range(3):
-            throttled.clock.advance(5)
-            assert throttled.timer.fire()
-
-    meanwhile.append(throttle)
-    throttled.invoke()
-    assert throttled.deployment.failures == 2 * ["lease_renewal_failed"]
-    assert throttled.status == "completed"
 
 
 def test_a_worker_that_cannot_prove_its_lease_fails_before_it_writes_and_its_retry_repeats_the_step(

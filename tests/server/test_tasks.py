@@ -53,15 +53,6 @@ def test_an_unknown_id_is_invalid_params(deployment, method):
     assert deployment.error(method, inputResponses={})["code"] == -32602
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_a_task_of_another_principal_is_unknown_and_unchanged(deployment, method):
-    task_id = deployment.run_task("asks_twice")
-    before = deployment.poll(task_id)
-    foreign, unknown = (send(deployment.by(user="bob"), method, each) for each in (task_id, "A" * 32))
-    assert (foreign.status, foreign.body) == (unknown.status, unknown.body)
-    assert deployment.poll(task_id) == before
-
-
 def test_an_answer_to_a_question_that_a_new_build_asks_again_counts_after_steps_of_other_branches():
     def build(question: str) -> Server:
         async def first(branch: AsyncContext) -> int:

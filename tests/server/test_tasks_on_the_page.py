@@ -25,14 +25,6 @@ def provision(ctx: Context) -> str:
 
 
 @server.tool(task="optional")
-def rename(ctx: Context) -> str:
-    ctx.run_as_task()
-    ctx.step("lock", run_step, "locked")
-    name = ctx.elicit("name", "Which name?", str)
-    return ctx.step("rename", run_step, name)
-
-
-@server.tool(task="optional")
 def long(ctx: Context) -> str:
     ctx.elicit("go", "Begin?", bool)
     for number in range(6):
@@ -126,20 +118,6 @@ def attempt(deployment, living):
     return ""
 
 
-def test_a_question_on_the_page_is_asked_twenty_times_over_all_tasks_of_the_call(deployment):
-    def result_of_next_task():
-        return deployment.poll(deployment.run_task("provision"))["result"]
-
-    for _ in range(MAX_ASKED):
-        asked = result_of_next_task()
-        assert asked["isError"] is False
-        deployment.answer(text(asked), size="large")
-    result = result_of_next_task()
-    assert result["isError"] is True
-    assert "'size'" in text(result)
-    assert ran == ["created"]
-
-
 @pytest.fixture
 def askable(deployment):
     return deployment.by(capabilities=ASKABLE)
@@ -154,13 +132,3 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
         askable.clock.advance(60)
         assert askable.status(task_id) == "input_required"
         askable.run_workers()
-
-
-def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():
-    """It is not among the tasks that count."""
-    deployment = Deployment(server, capabilities=TASKS)
-    task_id = deployment.start("provision")
-    deployment.table.max_open = 1
-    deployment.start("rename")
-    deployment.run_workers()
-    assert "on this page" in deployment.text_of(task_id)

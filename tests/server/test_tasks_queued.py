@@ -27,17 +27,6 @@ def queued(body, ttl_ms=24 * HOUR_MS, **facets):
     return queue.deployment, queue, queue.deployment.start("works")
 
 
-def test_a_message_received_during_the_lease_of_another_worker_is_redelivered():
-    deployment, queue, task_id = queued(lambda ctx: ctx.step("work", int))
-    [message] = queue.messages
-    queue.dispatch("worker:1", deployment.task(task_id).pk)  # by a poll, for example
-    queue.deliver(crashes_at=2)
-    queue.messages.remove(message)  # the message of the lost worker is gone
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert queue.deliveries == 4, "lost, too early, its wake-up, finished"
-
-
 def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed():
     timer = HeartbeatTimer()
 

@@ -47,18 +47,6 @@ def optional(ctx: Context) -> str:
     return finish(ctx, account)
 
 
-@server.tool(task="required")
-def required(ctx: Context) -> str:
-    return optional(ctx)
-
-
-@server.tool(task="optional")
-def short(ctx: Context) -> str:
-    account = ask_twice(ctx)
-    ctx.run_as_task(ttl_ms=1_000)
-    return finish(ctx, account)
-
-
 @server.tool(task="optional")
 def prepares(ctx: Context) -> str:
     account = ask_twice(ctx)

@@ -37,13 +37,11 @@ def answer_link(links: QuestionLinks, token: str, responses: Mapping[str, Any]) 
     return links.answer(links.find(token), responses)
 
 
-def outstanding(
-    requests: Mapping[str, Any], channel: str = PAGE, first: int = 0
-) -> dict[str, OutstandingRequest]:
-    """Return requests by key as the table has them. `first` is the place of the first one in their order."""
+def outstanding(requests: Mapping[str, Any], channel: str = PAGE) -> dict[str, OutstandingRequest]:
+    """Return requests by key as the table has them."""
     return {
         key: OutstandingRequest(key, Fingerprint("m", "f"), request, order, channel)
-        for order, (key, request) in enumerate(requests.items(), first)
+        for order, (key, request) in enumerate(requests.items())
     }
 
 

@@ -25,7 +25,7 @@ def spelled(draw: st.DrawFn, text: str, *, folds: bool = False) -> str:
 
 
 @st.composite
-def spellings(draw: st.DrawFn, uri: str, *, folds_host: bool = True) -> str:
+def spellings(draw: st.DrawFn, uri: str) -> str:
     """Generate spellings of a hierarchical URI without a port."""
     found = re.fullmatch(r"([a-z]+)://([^/?#]*)([^?#]*)(.*)", quote(uri, safe=":/?#[]@!$&'()*+,;=%~"))
     assert found is not None
@@ -36,4 +36,4 @@ def spellings(draw: st.DrawFn, uri: str, *, folds_host: bool = True) -> str:
     if path == "/" and scheme in PORTS and draw(st.booleans()):
         segments = []
     respelled = [f"/{draw(spelled(segment))}" for segment in segments]
-    return f"{given}://{draw(spelled(host, folds=folds_host))}{port}{''.join(respelled)}{draw(spelled(rest))}"
+    return f"{given}://{draw(spelled(host, folds=True))}{port}{''.join(respelled)}{draw(spelled(rest))}"

@@ -11,7 +11,7 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.model import TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import TASK, Status, Task
 from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
@@ -52,18 +52,6 @@ class Table(StoredTasks):
 @pytest.fixture
 def table(task_store):
     return Table(task_store)
-
-
-def test_a_parked_call_is_found_with_its_journal_and_its_questions(table):
-    parked = table.park_call()
-    found = table.find()
-    assert found == parked
-    assert (found.status, found.work_state) == (Status.INPUT_REQUIRED, WorkState.AWAITING)
-    assert found.dialect == "parked"
-    assert found.requests["size"].request == FORM
-    history = table.history(found)
-    assert history.journal.entries == (STEP,)
-    assert (history.call, history.next_order) == (CALL, 1)
 
 
 @pytest.mark.parametrize("other", [BOB, replace(ALICE, identity="other"), replace(ALICE, binding="session")])

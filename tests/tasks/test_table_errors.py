@@ -1,11 +1,10 @@
-"""Tasks with writes that fail, and tasks whose code has changed: nothing that is stored is lost.
+"""Tasks with writes that fail: nothing that is stored is lost.
 
-The corpus has a case for each operation of DynamoDB that fails: in a request, in a worker, for a parked call.
+The corpus has a case for each operation of DynamoDB that fails (in a request, in a worker, for a parked call),
+and cases of tasks whose code has changed.
 """
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.errors import Drift
-from mcp_roundtrip.tasks.related_items import TaskHistory
 from mcp_roundtrip_testing.task_table import MemoryStore
 from support.client_requests import accepted
 from support.deployment import Deployment
@@ -41,42 +40,6 @@ def test_an_answer_that_loses_all_concurrent_updates_is_not_acknowledged():
     task_id = parked(deployment)
     assert deployment.update(task_id, keep=accepted("s3cret-answer"))["error"]["code"] == -32603
     assert deployment.status(task_id) == "input_required"
-
-
-def test_a_task_with_changed_code_fails_with_the_reason_and_keeps_its_journal():
-    changed = Server("table_errors")
-
-    @changed.tool(task="required")
-    def provision(ctx: Context, name: str) -> str:
-        ctx.run_as_task()
-        return ctx.elicit("create", "Create?", str)
-
-    deployment = Deployment(server)
-    task_id = parked(deployment)
-    later = deployment.by(server=changed)
-    later.resume(task_id, keep="s3cret-answer")
-    task, failed = later.task(task_id), later.poll(task_id)
-    past = TaskHistory.from_items(task, later.store.query(task.pk))
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    assert "'create'" in failed["statusMessage"]
-    event, failure = deployment.observer.failures[-1]
-    assert event == "drift"
-    assert isinstance(failure, Drift)
-    assert {entry.key: entry.value for entry in past.journal.entries} == {"create": "s3cret-step"}
-    assert past.responses == {"keep": accepted("s3cret-answer")}
-    assert past.call.arguments == {"name": "s3cret-argument"}
-
-
-def test_a_task_whose_tool_was_removed_fails_and_its_tool_is_logged():
-    deployment = Deployment(server)
-    task_id = parked(deployment)
-    later = deployment.by(server=task_server(lambda ctx: "done"))
-    later.resume(task_id, keep="s3cret-answer")
-    failed = later.poll(task_id)
-    assert (failed["status"], failed["error"]["code"]) == ("failed", -32603)
-    event, failure = deployment.observer.failures[-1]
-    assert (event, isinstance(failure, Drift)) == ("drift", True)
-    assert "'provision'" in str(failure)
 
 
 def test_a_progress_report_that_cannot_be_written_does_not_fail_the_task():
