@@ -74,6 +74,14 @@ def test_a_region_or_country_selects_a_place_and_an_unknown_one_is_ignored(play,
     assert answer.failed if label is None else answer.structured["place"] == label
 
 
+def test_a_client_without_elicitation_is_asked_through_the_model(open_meteo):
+    play = Player(APP, capabilities={}, ports={"tasks": None})
+    assert INDIA in play.call("get_weather", HYDERABAD).text
+    answers = {"input_responses": {"place": INDIA}}
+    assert play.call("get_weather", {**HYDERABAD, **answers}).structured["place"] == INDIA
+    assert not play.call("get_weather", TOKYO).failed
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

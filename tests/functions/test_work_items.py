@@ -66,6 +66,14 @@ def resolve(play: Player, number: int = 4522, **fields: str) -> Round:
     )
 
 
+def test_a_duplicate_is_linked_to_its_original(play):
+    second = resolve(play).answer(resolution=DUPLICATE)
+    assert second.asked.keys() == {"duplicate_of"}
+    assert second.answer(duplicate_of={"duplicateOfId": 4301}).text == (
+        "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
+    )
+
+
 @pytest.mark.parametrize(
     ("resolution", "fields", "reported"),
     [
