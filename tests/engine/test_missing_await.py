@@ -16,8 +16,8 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited, Retry, StepFailed, ToolError
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
-from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, Outcome
-from support.passes import AsyncPasses, accept, asked, error, value
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
+from support.passes import AsyncPasses, accept, error, value
 
 DELETED: list[str] = []
 
@@ -225,21 +225,6 @@ def test_a_step_refuses_a_call_as_argument():
     refused(AsyncPasses(body)(), "step 'price'", "step 'delete'")
 
 
-def test_calls_may_be_created_first_and_awaited_after_a_question_or_a_checkpoint():
-    async def body(ctx: AsyncContext) -> list[Any]:
-        later = ctx.elicit("b", "?", str)
-        answers = [await ctx.elicit("a", "?", str), await later]
-        steps = [ctx.step(f"step-{number}", int, number) for number in range(2)]
-        return [*answers, *[await step for step in steps]]
-
-    call = AsyncPasses(body, remaining_ms=0)
-    assert set(asked(call())) == {"a"}
-    assert set(asked(call(a=accept("1")))) == {"b"}
-    outcomes = [call(b=accept("2")), call(), call()]
-    assert [type(outcome) for outcome in outcomes] == [Checkpointed, Checkpointed, Done]
-    assert outcomes[-1] == Done(["1", "2", 0, 1])
-
-
 async def close(ctx: AsyncContext) -> None:
     sure(ctx).close()
 
@@ -337,15 +322,6 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule):
     call = AsyncPasses(body)
     assert isinstance(call(), NeedsInput)
     assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]])
-
-
-def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks():
-    async def body(ctx: AsyncContext) -> None:
-        asyncio.gather(sure(ctx))
-        await ctx.step("look", int)
-        raise ToolError("no")
-
-    assert str(error(AsyncPasses(body)())) == "no"
 
 
 def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile():

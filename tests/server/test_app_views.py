@@ -38,15 +38,9 @@ def client(request, version):
     return app(version=version, through_door=request.param)
 
 
-def read(client, uri):
-    """Return the only contents of a view."""
-    [content] = client.result("resources/read", uri=uri)["contents"]
-    return content
-
-
 def test_views_are_read_by_their_uri_and_not_listed(client):
     for uri, start in ((QUESTIONS, "<!doctype html>"), ("ui://shop/forecast", DOCUMENT)):
-        content = read(client, uri)
+        content = client.read(uri)
         assert (content["uri"], content["mimeType"]) == (uri, UI_MIME_TYPE)
         assert content["text"].startswith(start)
         assert "csp" not in content["_meta"]["ui"]
@@ -74,7 +68,7 @@ def test_a_view_may_be_a_file(tmp_path):
     path.write_text(f"\n{DOCUMENT}")
     one = Server("one")
     one.tool(ui=path)(plain)
-    assert read(app(one), "ui://one/plain")["text"].strip() == DOCUMENT
+    assert app(one).read("ui://one/plain")["text"].strip() == DOCUMENT
 
 
 def test_the_name_of_the_answer_tool_is_reserved():
@@ -101,13 +95,3 @@ def test_a_tool_with_a_visibility_and_no_view_of_its_own_is_asked_in_a_view(thro
     assert listed["_meta"]["ui"] == {"visibility": ["model"], "resourceUri": QUESTIONS}
     asked = client.result("tools/call", name="buy", arguments={"item": "lamps"})
     assert asked["_meta"]["mcp-roundtrip/questions"]["requests"].keys() == {"count"}
-
-
-@pytest.mark.parametrize("through_door", [False, True])
-def test_a_view_with_a_visibility_may_have_five_megabytes(through_door):
-    one = Server("one")
-    one.tool(ui=f"{DOCUMENT:5000000}", meta={"ui": {"visibility": ["model"]}})(plain)
-    client = app(one, through_door=through_door)
-    [listed] = client.result("tools/list")["tools"]
-    assert listed["_meta"]["ui"] == {"visibility": ["model"], "resourceUri": "ui://one/plain"}
-    assert len(read(client, "ui://one/plain")["text"]) == 5_000_000

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server, ToolError
-from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.tasks.parked import TTL_MS
 from support.client_requests import code_in, next_round, text
@@ -110,16 +109,3 @@ def test_a_code_does_not_cross_the_border_of_signing_in(client, signed_in_first)
         asked = client.text("order", item="tea")
         hers = signed_in.call("order", item="tea", continuation_code=code_in(asked))
         assert signed_in.token(text(hers)) != client.token(asked), "her call is a new one"
-
-
-def test_the_log_has_no_code(client, capsys):
-    observer = LogObserver()
-    logging = client.by(observer=observer)
-    observer.begin("request-1")
-    asked = logging.text("order", item="tea")
-    logging.answer(asked, count=3)
-    again(logging, asked)
-    again(logging, asked, item="milk")
-    logged = capsys.readouterr().out
-    assert "asked_on_page" in logged
-    assert code_in(asked) not in logged

@@ -12,9 +12,7 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing import Player
 from support.audit_lines import AuditLines
 from support.deployment import legacy
-
-ran = []
-"""The functions of the shop that ran."""
+from support.task_tools import ran
 
 seen = []
 """What hooks have seen."""
@@ -23,8 +21,7 @@ CLOSED = ToolError("The shop is closed.")
 
 
 @pytest.fixture(autouse=True)
-def nothing_ran():
-    ran.clear()
+def nothing_seen():
     seen.clear()
 
 

@@ -17,7 +17,7 @@ from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.player import EVERYTHING
 from support.client_requests import accepted
 from support.deployment import Deployment
-from support.messages import META, call
+from support.messages import META
 
 server = Server("logged")
 
@@ -110,31 +110,30 @@ def test_no_value_of_a_call_is_logged(capsys, fails):
     assert ("RuntimeError" in said) is (fails == "bug")
 
 
-def test_caller_and_client_in_an_exception_are_redacted_in_the_log(capsys):
-    client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver(), source="http_api")
-    info = {"name": SECRETS["argument"], "version": "1"}
-    assert client.send(call("raises_with_values", meta={**META, META_CLIENT_INFO: info})).status == 200
-    said = capsys.readouterr().out
-    assert "PermissionError: [redacted] may not, with [redacted]" in said
-    assert [kind for kind, secret in SECRETS.items() if secret in said] == []
+INFO = {"name": SECRETS["argument"], "version": "1"}
+OF_REQUEST = {"meta": {**META, META_CLIENT_INFO: INFO}}
+OF_SESSION = {
+    "version": LEGACY_VERSION,
+    "session_id": SessionId.create(LEGACY_VERSION, INFO, {}, bytes(16)).encode(),
+}
 
 
-def test_the_client_that_a_session_id_describes_is_redacted_in_the_log(capsys):
-    info = {"name": SECRETS["argument"], "version": "1"}
-    session = SessionId.create(LEGACY_VERSION, info, {}, bytes(16))
-    client = Deployment(server, observer=LogObserver(), version=LEGACY_VERSION, session_id=session.encode())
-    assert client.call("raises_with_values")["isError"] is True
-    said = capsys.readouterr().out
-    assert "PermissionError: [redacted] may not, with [redacted]" in said
-    assert SECRETS["argument"] not in said
-
-
-def test_the_caller_in_an_exception_of_a_worker_is_redacted_in_the_log(capsys):
-    client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver())
-    client.run_task("raises_later")
+@pytest.mark.parametrize(
+    ("tool", "facets", "params"),
+    [
+        ("raises_with_values", {}, OF_REQUEST),
+        ("raises_with_values", OF_SESSION, {}),
+        ("raises_later", {}, {}),
+    ],
+    ids=["of a request", "of a session", "in a worker"],
+)
+def test_caller_and_client_in_an_exception_are_redacted_in_the_log(capsys, tool, facets, params):
+    client = Deployment(server, user=SECRETS["bearer"], observer=LogObserver(), **facets)
+    client.post_call(tool, **params)
+    client.run_workers()
     said = capsys.readouterr().out
     assert "PermissionError: [redacted] may not" in said
-    assert SECRETS["bearer"] not in said
+    assert [kind for kind, secret in SECRETS.items() if secret in said] == []
 
 
 SECRET = {"card": SECRETS["argument"]}

@@ -5,7 +5,6 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.lease import Delivery, Lease
-from mcp_roundtrip.tasks.model import WorkState
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
@@ -144,30 +143,6 @@ def test_a_worker_that_was_stopped_writes_nothing_and_starts_no_step(tool, beats
     assert [each for each in ran if "lost" not in each] == ["first"]
     assert task.recorded() == ["lease_lost"]
     assert not task.deployment.failures
-
-
-@pytest.fixture
-def throttled():
-    """A task whose store refuses the next `times` renewals."""
-    return StartedTask(store=FaultyStore(matches=lambda operation: operation.sets == {"lu"}, times=0))
-
-
-def test_a_worker_that_cannot_prove_its_lease_fails_before_it_writes_and_its_retry_repeats_the_step(
-    throttled,
-):
-    first = LambdaContext(throttled.clock)
-
-    def stopped():
-        throttled.store.times = 1
-        throttled.clock.advance(LEASE_S)
-
-    meanwhile.append(stopped)
-    with pytest.raises(StoreError):
-        throttled.invoke(first)
-    assert throttled.stored.work_state is WorkState.READY, "the retry does not wait for the end of the lease"
-    throttled.invoke(first)
-    assert ran == ["first", "first", "second"]
-    assert throttled.status == "completed"
 
 
 def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeated():

@@ -12,39 +12,10 @@ from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.model import TASK, Status
 from support.client_requests import accepted
 from support.deployment import Deployment
-from support.heartbeat_timer import HeartbeatTimer
 from support.task_tools import meanwhile, ran, run_step, task_server
 from support.worker_queue import WorkerQueue, deliver
 
 HOUR_MS = 3_600_000
-LEASE_S = 60
-MARGIN_S = 5
-
-
-def queued(body, ttl_ms=24 * HOUR_MS, **facets):
-    """Return a deployment whose tool runs a body as a task, its queue, and the id of its first task."""
-    queue = WorkerQueue.of(task_server(body, ttl_ms), **facets)
-    return queue.deployment, queue, queue.deployment.start("works")
-
-
-def test_the_message_of_a_running_worker_stays_hidden_and_its_lease_is_renewed():
-    timer = HeartbeatTimer()
-
-    def ten_minutes():
-        [message] = queue.messages
-        for _ in range(30):
-            deployment.clock.advance(LEASE_S / 3)
-            timer.fire()
-            assert message.visible_at == deployment.clock() + LEASE_S + MARGIN_S
-        leased_until.append(deployment.task(task_id).lease_until_ms)
-
-    deployment, queue, task_id = queued(
-        lambda ctx: ctx.step("long", ten_minutes), replaced_ports={"wait_ms": timer}
-    )
-    leased_until = []
-    queue.deliver_all()
-    assert deployment.task(task_id).status is Status.COMPLETED
-    assert leased_until == [round(deployment.clock() * 1000) + LEASE_S * 1000]
 
 
 branches = Server("branches")

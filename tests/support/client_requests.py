@@ -120,6 +120,11 @@ class ClientRequests:
         assert "error" in response, response
         return response["error"]
 
+    def read(self, uri: str) -> Any:
+        """Return the only contents of a resource."""
+        [contents] = self.result("resources/read", uri=uri)["contents"]
+        return contents
+
     def refusal(self, method: str, /, **params: Any) -> tuple[int, int]:
         """Return the HTTP status and the code of the error that refuses a request."""
         return refused(self.request(method, **params))

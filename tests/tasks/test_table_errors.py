@@ -1,7 +1,7 @@
 """Tasks with writes that fail: nothing that is stored is lost.
 
-The corpus has a case for each operation of DynamoDB that fails (in a request, in a worker, for a parked call),
-and cases of tasks whose code has changed.
+The corpus has a case for each operation of DynamoDB that fails, in a request, in a worker and for a parked
+call, and cases of tasks whose code has changed.
 """
 
 from mcp_roundtrip import Context, Server
