@@ -95,3 +95,13 @@ def test_a_tool_with_a_visibility_and_no_view_of_its_own_is_asked_in_a_view(thro
     assert listed["_meta"]["ui"] == {"visibility": ["model"], "resourceUri": QUESTIONS}
     asked = client.result("tools/call", name="buy", arguments={"item": "lamps"})
     assert asked["_meta"]["mcp-roundtrip/questions"]["requests"].keys() == {"count"}
+
+
+@pytest.mark.parametrize("through_door", [False, True])
+def test_a_view_with_a_visibility_may_have_five_megabytes(through_door):
+    one = Server("one")
+    one.tool(ui=f"{DOCUMENT:5000000}", meta={"ui": {"visibility": ["model"]}})(plain)
+    client = app(one, through_door=through_door)
+    [listed] = client.result("tools/list")["tools"]
+    assert listed["_meta"]["ui"] == {"visibility": ["model"], "resourceUri": "ui://one/plain"}
+    assert len(client.read("ui://one/plain")["text"]) == 5_000_000
