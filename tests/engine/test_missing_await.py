@@ -324,6 +324,15 @@ def test_asyncio_accepts_a_call_like_any_coroutine(schedule):
     assert value(call(q=accept("x"))) in ([7, "x"], [7, ["x"]])
 
 
+def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks():
+    async def body(ctx: AsyncContext) -> None:
+        asyncio.gather(sure(ctx))
+        await ctx.step("look", int)
+        raise ToolError("no")
+
+    assert str(error(AsyncPasses(body)())) == "no"
+
+
 def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile():
     async def body(ctx: AsyncContext) -> bool:
         asked = threads.submit(sure, ctx).result(10)
