@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Call, Context, Server, ToolError, UsageError
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.audit_lines import AuditLines
 from support.deployment import legacy
 from support.task_tools import ran
@@ -86,6 +86,13 @@ def refusing(error, refuses=lambda call: True):
         yield
 
     return refuse
+
+
+def test_a_hook_runs_in_the_request_of_a_task_and_in_its_worker():
+    server = shop(recording(lambda call: (call.outcome, call.task_id, call.scopes)))
+    task = Player(server, WITH_TASKS).call("export").task
+    assert task.status == "completed"
+    assert seen == [("task", None, frozenset()), ("complete", task.task_id, None)]
 
 
 def test_a_hook_runs_around_prompts_and_resources_and_sees_the_client():

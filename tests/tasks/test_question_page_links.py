@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from mcp_roundtrip.tasks.model import CLIENT
 from mcp_roundtrip.tasks.question_page_links import PAGE, QuestionLinks, link_to_item, new_token
 from support.stored_tasks import StoredTasks, answer_link, outstanding
 
@@ -52,6 +53,12 @@ def test_an_answer_to_a_part_of_the_questions_stores_nothing(table):
     assert table.answer(size=YES, other=YES) == "incomplete"
     assert table.responses(table.task) == {}
     assert table.found().state == "open"
+
+
+def test_a_link_does_not_answer_questions_of_the_client(task_store):
+    table = Waiting.over(task_store).wait(CLIENT)
+    assert table.answer(size=YES, keep=YES) == "answered"
+    assert table.responses(table.task) == {}
 
 
 @pytest.mark.parametrize("state", ["expired", "ended"])
