@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -22,7 +21,6 @@ from mcp_roundtrip import (
     ToolError,
     UsageError,
 )
-from mcp_roundtrip.engine.journal import Entry
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error, value
 
@@ -262,24 +260,6 @@ def test_a_branch_waiting_for_a_retry_does_not_block_others():
     assert isinstance(AsyncPasses(body, recorder=records)(), Sleeping)
     assert done == ["steady"]
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
-
-
-def test_an_error_while_journaling_a_result_is_not_retried():
-    runs: list[int] = []
-
-    def other_kind() -> int:
-        runs.append(1)
-        return 1
-
-    class Taken(TaskJournal):
-        def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
-            return replace(entry, value="what another worker journaled")
-
-    async def body(ctx: AsyncContext) -> Any:
-        return await ctx.step("work", other_kind, retry=Retry(delay_ms=1))
-
-    assert isinstance(error(AsyncPasses(body, recorder=Taken())()), ValueError)
-    assert runs == [1]
 
 
 def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked():

@@ -1,13 +1,12 @@
 """The audit records of requests, tasks and refusals."""
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from uuid import uuid4
 
 import pytest
 
-from mcp_roundtrip import Call, Context, Server, ToolError
+from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, ItemTooLarge, StoreError
@@ -245,21 +244,6 @@ def test_each_pass_has_one_record_with_every_worker_killed_in_turn():
         repetitions += 1
     assert repetitions > 20
     assert unknown > 5
-
-
-def test_fields_of_hooks_are_in_the_last_line_and_a_refusal_of_a_hook_is_an_outcome(log):
-    hooked = Server("hooked")
-    hooked.tool(name="greet")(lambda: "hello")
-
-    @hooked.around
-    def tenant(call: Call) -> Iterator[None]:
-        call.add_fields(tenant="acme")
-        raise ToolError("not without a name")
-        yield
-
-    Deployment(hooked, audit=log).call("greet")
-    [record] = log.records()
-    assert brief(record, "outcome", "fields") == ["tool_error", {"tenant": "acme"}]
 
 
 @pytest.mark.parametrize(("tool", "steps"), [("lasting", None), ("charges", ["charge"])])

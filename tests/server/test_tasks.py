@@ -6,8 +6,8 @@ from typing import ClassVar
 import pytest
 from pydantic import BaseModel, field_validator
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip_testing import WITH_TASKS, Player, QuestionChanged
+from mcp_roundtrip import Context, Elicit, Server
+from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.client_requests import FORMS, TASKS, refused
 from support.task_tools import run_step
 
@@ -51,37 +51,6 @@ def test_an_unknown_id_is_invalid_params(deployment, method):
     for task_id in (*unknown, *similar, None, 7, True, [known], {"id": known}):
         assert refused(send(deployment, method, task_id)) == (400, -32602), task_id
     assert deployment.error(method, inputResponses={})["code"] == -32602
-
-
-def test_an_answer_to_a_question_that_a_new_build_asks_again_counts_after_steps_of_other_branches():
-    def build(question: str) -> Server:
-        async def first(branch: AsyncContext) -> int:
-            await branch.elicit("size", "How large?", int)
-            await branch.elicit("more", "More?", bool)
-            return await branch.step("price", int)
-
-        async def second(branch: AsyncContext) -> int:
-            size = await branch.elicit("size", question, int)
-            await branch.elicit("more", "More?", bool)
-            return size
-
-        async def compare(ctx: AsyncContext) -> dict[str, int]:
-            await ctx.run_as_task()
-            return await ctx.gather({"first": first, "second": second})
-
-        built = Server("rules")
-        built.tool(task="required")(compare)
-        return built
-
-    builds = [build("How large?"), build("How many CPUs?")]
-    playing = Player(lambda: builds[0], WITH_TASKS)
-    asked = playing.call("compare").task.answer(**{"first/size": 1, "second/size": 2})
-    builds.pop(0)
-    with pytest.warns(QuestionChanged):
-        again = asked.answer(**{"first/more": True, "second/more": True})
-    assert again.question("second/size") == "How many CPUs?"
-    ended = again.answer(**{"second/size": 3})
-    assert ended.structured == {"first": 0, "second": 3}
 
 
 def test_an_answer_that_a_new_build_refuses_is_replaced_by_the_next_one():

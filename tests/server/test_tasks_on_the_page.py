@@ -118,6 +118,20 @@ def attempt(deployment, living):
     return ""
 
 
+def test_a_question_on_the_page_is_asked_twenty_times_over_all_tasks_of_the_call(deployment):
+    def result_of_next_task():
+        return deployment.poll(deployment.run_task("provision"))["result"]
+
+    for _ in range(MAX_ASKED):
+        asked = result_of_next_task()
+        assert asked["isError"] is False
+        deployment.answer(text(asked), size="large")
+    result = result_of_next_task()
+    assert result["isError"] is True
+    assert "'size'" in text(result)
+    assert ran == ["created"]
+
+
 @pytest.fixture
 def askable(deployment):
     return deployment.by(capabilities=ASKABLE)
