@@ -78,6 +78,21 @@ def test_a_function_that_cannot_have_an_annotation_is_to_be_called_in_one_that_h
     assert "`def` with `-> date`" in str(error(Passes(lambda ctx: ctx.step("s", function))(), UsageError))
 
 
+def test_time_uuid_and_random_are_the_same_in_every_pass():
+    seen: list[Any] = []
+
+    def body(ctx: Context) -> None:
+        seen.append([ctx.now("t"), ctx.uuid("u"), ctx.random("r"), ctx.idempotency_key("k")])
+        ctx.elicit("q", "?", bool)
+
+    call = Passes(body).begun()
+    call.clock.advance(60)
+    call()
+    assert seen[0] == seen[1]
+    assert 0 <= seen[0][2] < 1
+    assert seen[0][1].version == 4
+
+
 def test_mutating_a_step_result_does_not_change_the_journal():
     def names():  # type: ignore[no-untyped-def]  # an author's function without annotations
         return ["a", "b"]

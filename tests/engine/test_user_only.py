@@ -11,7 +11,8 @@ from typing_extensions import TypedDict
 from mcp_roundtrip import (
     Context,
 )
-from mcp_roundtrip.engine.outcomes import NeedsInput
+from mcp_roundtrip.engine.context_base import CallInfo
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput
 from support.passes import Passes, accept, asked
 
 
@@ -52,3 +53,13 @@ def test_a_confirmation_sent_before_its_question_is_ignored(model, answer):
     call = Passes(of(model))
     assert asked(call(question=answer)).keys() == {"question"}
     assert not isinstance(call(question=answer), NeedsInput)
+
+
+def test_a_namespaced_request_cannot_be_answered_in_advance():
+    call = Passes(
+        lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
+        {"extensions": {"com.example/approval": {}}},
+        info=CallInfo(namespaced_requests=True),
+    )
+    assert asked(call(approval={"approved": True})).keys() == {"approval"}
+    assert call(approval={"approved": False}) == Done(False)
