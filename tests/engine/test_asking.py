@@ -11,6 +11,7 @@ from mcp_roundtrip import (
     Drift,
     Elicit,
     ElicitUrl,
+    ListRoots,
     MissingClientCapability,
     Sample,
 )
@@ -116,6 +117,17 @@ def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(
 def test_an_unsupported_question_names_exactly_the_missing_capabilities(declared, question, missing):
     failure = error(Passes(lambda ctx: ctx.ask(question), declared)(), MissingClientCapability)
     assert (failure.code, failure.data) == (-32021, {"requiredCapabilities": missing})
+
+
+@pytest.mark.parametrize("default", ["celsius", None])
+def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
+    def body(ctx: Context) -> Any:
+        return list(ctx.ask(Elicit("unit", "Unit?", str, default=default), ListRoots()))
+
+    assert asked(Passes(body)()).keys() == {"unit", "roots"}
+    call = Passes(body, {"roots": {}})
+    assert asked(call()).keys() == {"roots"}
+    assert call(roots={"roots": []}) == Done([default, ()])
 
 
 def test_mutating_an_answer_does_not_change_the_journal():
