@@ -109,6 +109,23 @@ def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 
 
+def test_several_pages_are_polled_together_each_at_its_own_interval():
+    clock = FakeClock()
+    early, often, seldom = Page(2, clock=clock), Page(20, clock=clock), Page(40, clock=clock)
+
+    def body(ctx: Context) -> str:
+        ctx.ask(
+            ElicitUrl("early", "Go", URL, early.done),
+            ElicitUrl("often", "Go", URL, often.done, poll_interval_ms=1_000),
+            ElicitUrl("seldom", "Go", URL, seldom.done, poll_interval_ms=8_000),
+        )
+        return "done"
+
+    assert rounds(Passes(body, clock=clock))[0] == Done("done")
+    assert early.polls[-1] < 5
+    assert len(early.polls) < len(often.polls) < len(seldom.polls) < 12
+
+
 def test_an_async_tool_accepts_a_sync_and_an_async_done():
     for done in (Page.done, Page.done_async):
         page = Page(complete_at=3)

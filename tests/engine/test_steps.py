@@ -239,6 +239,20 @@ def test_jitter_shortens_a_delay_by_at_most_half(delay_ms, factor, max_delay_ms,
     assert longest / 2 - 2 < retry.pause_ms(failures, random) <= longest + 1
 
 
+def test_a_round_waits_and_returns_its_state_before_its_deadline():
+    work = Flaky([ConnectionError()])
+    call = work.passes(Retry(delay_ms=40_000), remaining_ms=13_000)
+    begun = call.clock.now
+    passes = 0
+    while isinstance(outcome := call(), Checkpointed):
+        passes += 1
+        assert call.clock.now - begun <= passes * 10
+    assert outcome == Done("ok")
+    assert passes in (2, 3)
+    assert 20 <= call.clock.now - begun <= 40
+    assert work.calls == 2
+
+
 def test_attempts_are_counted_across_rounds_and_the_last_error_is_the_cause_of_the_failed_step():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
     call = work.passes(Retry(attempts=4, delay_ms=30_000, factor=1), remaining_ms=13_000)

@@ -95,6 +95,14 @@ def test_another_spelling_of_a_uri_means_the_same_skill_and_other_resources_keep
     assert deployment.read("skill://acme/refunds/live")["text"] == "now"
 
 
+@pytest.mark.parametrize("method", ["skills/get", "resources/read", "resources/directory/read"])
+def test_a_skill_with_scopes_needs_them(deployment, admin, method):
+    uri = ADMIN.removesuffix("/SKILL.md") if "directory" in method else ADMIN
+    assert deployment.by(scopes=("other",)).request(method, uri=uri).status == 403
+    result = admin.result(method, uri=uri)
+    assert result.get("cacheScope", "private") == "private"
+
+
 @pytest.mark.parametrize("through_door", [True, False])
 def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
     tmp_path, monkeypatch, *, through_door
