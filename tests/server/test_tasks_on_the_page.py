@@ -25,6 +25,14 @@ def provision(ctx: Context) -> str:
 
 
 @server.tool(task="optional")
+def rename(ctx: Context) -> str:
+    ctx.run_as_task()
+    ctx.step("lock", run_step, "locked")
+    name = ctx.elicit("name", "Which name?", str)
+    return ctx.step("rename", run_step, name)
+
+
+@server.tool(task="optional")
 def long(ctx: Context) -> str:
     ctx.elicit("go", "Begin?", bool)
     for number in range(6):
@@ -146,3 +154,13 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
         askable.clock.advance(60)
         assert askable.status(task_id) == "input_required"
         askable.run_workers()
+
+
+def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():
+    """It is not among the tasks that count."""
+    deployment = Deployment(server, capabilities=TASKS)
+    task_id = deployment.start("provision")
+    deployment.table.max_open = 1
+    deployment.start("rename")
+    deployment.run_workers()
+    assert "on this page" in deployment.text_of(task_id)
