@@ -7,6 +7,7 @@ import pytest
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.protocol.canonical import compact_json
 from support.passes import Passes, accept
 
 
@@ -42,6 +43,13 @@ def test_only_log_messages_of_the_clients_level_are_sent_unchanged():
     ]
 
 
+def test_without_a_token_and_a_level_nothing_is_sent():
+    ctx, sent = context(None, None)
+    ctx.progress(1)
+    ctx.log("emergency", "x")
+    assert sent.messages == []
+
+
 def test_no_report_is_sent_twice_across_rounds():
     def body(ctx: Context) -> None:
         ctx.progress(1, 4, "asking")
@@ -60,6 +68,18 @@ def test_no_report_is_sent_twice_across_rounds():
     assert [params.get("progress", params.get("data")) for params in reported(call)] == [2, "made"]
     call(r=accept(True))
     assert [params["progress"] for params in reported(call)] == [4]
+
+
+def test_notifications_over_the_limit_are_counted_and_dropped():
+    ctx, sent = context()
+    note = {"text": "x" * 100}
+    sent.bytes_left = limit = 10 * (len(compact_json(note)) + 100)
+    for number in range(1_000):
+        ctx.log("info", note)
+        ctx.progress(number + 1)
+    assert len(sent.messages) + sent.dropped == 2_000
+    assert sum(len(compact_json(each)) for each in sent.messages) <= limit
+    assert sent.log_fields() == {"notifications_dropped": sent.dropped}
 
 
 @pytest.mark.parametrize(

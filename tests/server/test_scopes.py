@@ -60,6 +60,10 @@ def hiding(scope: str, **facets: Any) -> Deployment:
     return caller(scope, databases(hide_unauthorized=True, channels=("default",)), **facets)
 
 
+def showing(scope: str, **facets: Any) -> Deployment:
+    return caller(scope, databases(channels=("default",)), **facets)
+
+
 def completing(kind, name, argument):
     ref = {"type": f"ref/{kind}", "name" if kind == "prompt" else "uri": name}
     return message("completion/complete", ref=ref, argument={"name": argument, "value": ""})
@@ -123,6 +127,21 @@ def test_a_hidden_feature_is_unknown(request_name):
     assert "result" in json.loads(hiding(f"db:admin {WRITER}").send(hidden).body)
 
 
+LISTS = {
+    "tools/list": ("tools", "name", ["ping"], ["ping", "read"], ["ping", "read", "write"]),
+    "prompts/list": ("prompts", "name", ["hello"], ["hello"], ["hello", "migrate"]),
+    "resources/list": ("resources", "uri", *[["db://status"]] * 3),
+    "resources/templates/list": ("resourceTemplates", "uriTemplate", [], *[["db://rows/{number}"]] * 2),
+}
+
+
+def listed(client: Deployment, method: str) -> tuple[list[str], str]:
+    """Return the names in a list, and its cache scope."""
+    member, key, *_ = LISTS[method]
+    result = client.result(method)
+    return [item[key] for item in result[member]], result["cacheScope"]
+
+
 @pytest.mark.parametrize("hides", [True, False])
 def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides):
     owner = Server("files", hide_unauthorized=hides)
@@ -142,6 +161,18 @@ def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides):
     secret_x = client.by(scopes=("private",)).result("resources/read", uri="file:///secret/x")
     assert secret_x["contents"][0]["text"] == "hidden"
     assert client.result("resources/read", uri="file:///other/x")["contents"][0]["text"] == "open"
+
+
+@pytest.mark.parametrize("through_door", [False, True])
+@pytest.mark.parametrize("method", LISTS)
+def test_lists_have_all_features_or_only_the_callable_ones_and_are_private(method, through_door):
+    hidden, shown = (make(NO_SCOPES, through_door=through_door) for make in (hiding, showing))
+    *_, everything = LISTS[method]
+    for scope, names in zip((NO_SCOPES, READER, WRITER), LISTS[method][2:], strict=True):
+        scopes = tuple(scope.split())
+        for _ in range(2):
+            assert listed(hidden.by(scopes=scopes), method) == (names, "private")
+        assert listed(shown.by(scopes=scopes), method) == (everything, "public")
 
 
 @pytest.mark.parametrize("scope", ["two words", '"', "é"])
