@@ -84,6 +84,25 @@ def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_cal
     assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
 
 
+def test_a_call_whose_tool_changed_starts_from_its_beginning_when_it_is_made_again(deployment):
+    def build(question: str) -> Server:
+        def buy(ctx: Context) -> str:
+            ctx.elicit("which", question, str)
+            ctx.step("pay", effect, "paid")
+            ctx.elicit("mail", "Send a mail?", bool)
+            return "bought"
+
+        built = Server("parked")
+        built.tool(buy)
+        return built
+
+    before, after = (deployment.by(server=build(question)) for question in ("Which?", "Which one?"))
+    before.answer(before.text("buy"), which="a")
+    before.answer(before.text("buy"), mail=True)
+    assert after.call_error("buy")["data"] == {"changedKey": "which"}
+    assert "Which one?" in after.text("buy")
+
+
 @modern
 def test_a_missing_capability_is_repeated_unless_the_request_declares_it(deployment):
     deployment.answer(deployment.text("summarize"), sure=True)
