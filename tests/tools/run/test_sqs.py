@@ -181,3 +181,9 @@ def test_requests_that_sqs_refuses_are_refused(sqs, name, delay, code):
     with pytest.raises(ClientError) as refused:
         sqs.send_message(QueueUrl=url(sqs, name), MessageBody="x", DelaySeconds=delay)
     assert refused.value.response["Error"]["Code"].endswith(code)
+
+
+def test_an_operation_that_is_not_emulated_is_refused_although_it_names_no_queue_url(sqs):
+    with pytest.raises(ClientError, match=r"GetQueueUrl.*SendMessage") as refused:
+        sqs.get_queue_url(QueueName="Jobs")
+    assert refused.value.response["Error"]["Code"].endswith("UnsupportedOperation")

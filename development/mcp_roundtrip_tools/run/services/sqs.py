@@ -1,6 +1,7 @@
 """SQS queues, and event source mappings that invoke functions with their messages, one at a time.
 
-Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS".
+Sources: SQS API reference; Lambda developer guide, "Using Lambda with Amazon SQS". Emulators run functions by
+themselves, so they cannot deliver to this runner's processes.
 """
 
 import json
@@ -85,22 +86,20 @@ class Queues:
         return True
 
     def _answer(self, request: Request) -> dict[str, Any]:
+        operations: Mapping[str, Callable[[Queue, Mapping[str, Any]], dict[str, Any]]] = {
+            "SendMessage": self._send_message,
+            "ReceiveMessage": self._receive_message,
+            "DeleteMessage": self._delete_message,
+            "ChangeMessageVisibility": self._change_message_visibility,
+        }
+        name = (request.header("x-amz-target") or "").rpartition(".")[2]
+        if name not in operations:  # such as GetQueueUrl, which has no QueueUrl
+            raise _fault("UnsupportedOperation", f"{name!r} is not emulated: {', '.join(operations)} are")
         given = json.loads(request.body)
         queue = self.queues().get(str(given["QueueUrl"]).rpartition("/")[2])
         if queue is None:
             raise _fault("QueueDoesNotExist", "The specified queue does not exist.")
-        match (request.header("x-amz-target") or "").rpartition(".")[2]:
-            case "SendMessage":
-                return self._send_message(queue, given)
-            case "ReceiveMessage":
-                return self._receive_message(queue, given)
-            case "DeleteMessage":
-                self._delete(queue, given["ReceiptHandle"])
-                return {}
-            case "ChangeMessageVisibility":
-                return self._change_message_visibility(queue, given)
-            case name:
-                raise _fault("UnsupportedOperation", f"{name!r} is not emulated")
+        return operations[name](queue, given)
 
     def _send_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
         delay_s = given.get("DelaySeconds", 0)
@@ -120,6 +119,10 @@ class Queues:
             members = {"MessageId": message.id, "ReceiptHandle": message.receipt_handle, "Body": message.body}
             more = {"MD5OfBody": _digest(message.body), "Attributes": message.attributes}
             return {"Messages": [{**members, **more}]}
+
+    def _delete_message(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
+        self._delete(queue, given["ReceiptHandle"])
+        return {}
 
     def _change_message_visibility(self, queue: Queue, given: Mapping[str, Any]) -> dict[str, Any]:
         timeout_s = given["VisibilityTimeout"]
