@@ -100,11 +100,17 @@ def test_a_change_of_code_layer_or_template_takes_effect(template, log):
         )
         assert http(app.url("/one")).status == 404
         assert http(app.url("/three")).json()["name"] == "second"
+        readable = template.read_text()
         template.write_text("Resources: [")
         assert http(app.url("/three")).json()["name"] == "second"
+        (template.parent / "layer/shared.py").write_text("VALUE = 'saved meanwhile'\n")
+        assert http(app.url("/three")).json()["value"] == "changed"
+        template.write_text(readable)
+        assert http(app.url("/three")).json()["value"] == "saved meanwhile"
     assert [line for line in log if "restarted" in line] == [
         f"{template.parent}/layer/shared.py changed: One restarted",
         f"{template} changed: One restarted",
+        f"{template.parent}/layer/shared.py changed: One restarted",
     ]
     assert any("Functions restart when this is corrected." in line for line in log)
 
