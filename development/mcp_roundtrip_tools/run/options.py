@@ -23,7 +23,7 @@ class Options:
     python: str = sys.executable
     """The interpreter of the functions, of the version of this one; it needs awslambdaric."""
     watch_interval_s: float = 1.0
-    """The least time between checks of sources: before invocations, unless 0 or infinite also meanwhile."""
+    """The least time between checks of sources: before invocations, and in the background unless 0 or inf."""
     retry_delay_scale: float = 1.0
     """Multiplies the delays after which Lambda repeats a failed asynchronous invocation."""
     container_host: str | None = None

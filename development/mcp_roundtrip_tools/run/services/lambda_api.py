@@ -33,7 +33,8 @@ InvokeLater = Callable[[InvokeRequest], None]
 class LambdaApi:
     """Answers Invoke. `functions` is called for every request, because the template may change.
 
-    `left_out` has why others do not run. `log` gets a line for these, and for services that are not emulated.
+    `invoke_later` accepts asynchronous invocations; by default they do not run. `left_out` has why other
+    functions do not run. `log` gets a line for these, and for services that are not emulated.
     """
 
     functions: Callable[[], Mapping[str, Function]]

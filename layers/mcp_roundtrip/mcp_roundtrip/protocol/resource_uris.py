@@ -11,7 +11,7 @@ Templates are the part of RFC 6570 that MCP servers use:
 |---|---|
 | `{id}` | one or more characters that are not reserved (RFC 3986 §2.2): no slash, for example |
 | `{+path}` | one or more characters of any kind; once in a template, as many as possible |
-| `{/page}` | `/` and a value, which may be empty, or nothing, except before `/`; not after `{+path}` |
+| `{/page}` | `/` and a value, which may be empty, or nothing if no `/` follows; not after `{+path}` |
 | `{?q,r}` | at the end: these parameters in any order, each at most once, and no others |
 
 A reserved character separates two variables: `{a}/{b}.txt`, not `{a}-{b}`. Other expressions are refused.
