@@ -175,8 +175,8 @@ class ContextBase(AnyContext):
             return False
         if not run.task.is_offered:
             raise run.usage_error(
-                'run_as_task is called in a tool without task=; write @server.tool(task="optional"), or '
-                '"required"'
+                'run_as_task is called without task=; write @server.tool(task="optional"), or "required". '
+                "Prompts and resources cannot become tasks"
             )
         if run.task.may_start:
             run.suspension.task_ttl_ms = ttl_ms
