@@ -6,6 +6,7 @@ import pytest
 
 from mcp_roundtrip_tools import __main__ as command
 from mcp_roundtrip_tools.__main__ import COMMANDS, main
+from mcp_roundtrip_tools.template.model import TemplateError
 from support.interpreters import run_program
 
 
@@ -38,6 +39,30 @@ def test_the_extra_of_a_missing_package_is_named(monkeypatch, capsys):
     monkeypatch.setattr(command, "import_module", missing)
     assert main(["run"]) == 2
     assert "pip install 'mcp-roundtrip[local]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "shown"),
+    [
+        (TemplateError("no template"), 2, "error: no template\n"),
+        (
+            PermissionError(13, "Permission denied", "app.py"),
+            2,
+            "error: [Errno 13] Permission denied: 'app.py'\n",
+        ),
+        (KeyboardInterrupt(), 130, "\n"),
+        (EOFError(), 130, "\n"),
+    ],
+)
+def test_a_command_that_a_user_can_correct_or_ends_has_no_traceback(
+    error, status, shown, monkeypatch, capsys
+):
+    def fail(name: str) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "import_module", fail)
+    assert main(["deploy"]) == status
+    assert capsys.readouterr().err == shown
 
 
 def test_a_new_application_imports_nothing_of_the_extra_local():
