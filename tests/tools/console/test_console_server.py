@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.console.activity import MAX_EXCHANGES, show_activity
+from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tasks import task_keys
 from mcp_roundtrip_tools.run.app import LocalApp
@@ -18,7 +20,15 @@ from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
 from support.client_requests import ASKABLE
-from support.sam_applications import SERVER_WITH_TASKS, http, rpc, wait_until, write_application
+from support.sam_applications import (
+    FRONT_DOOR,
+    SERVER_WITH_TASKS,
+    front_door_template,
+    http,
+    rpc,
+    wait_until,
+    write_application,
+)
 from support.served_application import serve
 
 SOURCES = {
@@ -137,6 +147,38 @@ def test_the_function_behind_the_endpoint_owns_everything(console):
         "Server": "tool",
         "Worker": "worker",
     }
+
+
+OWNER = """
+    from mcp_roundtrip import Context, Server
+    server = Server("shop", scopes={"admin": ["read"]})
+
+    @server.tool(scopes=["write"])
+    def order(ctx: Context, name: str) -> str:
+        return name if ctx.confirm("sure", "Order it?") else ""
+
+    @server.tool
+    def count() -> int:
+        return 1
+
+    @server.resource("docs://{page}")
+    def page(page: str) -> str:
+        return page
+
+    handler = server.lambda_handler
+    """
+
+
+def test_the_catalog_of_a_front_door_has_the_owners_the_scopes_and_the_tools_that_ask(tmp_path):
+    sources = {"functions/front_door/app.py": FRONT_DOOR, "functions/shop/app.py": OWNER}
+    template = write_application(tmp_path, front_door_template(shop="Shop"), sources)
+    with serve(template) as app:
+        assert describe_application(app, ApiRequest({}, {}))["owners"] == {}
+        assert write_catalog(["--functions", str(tmp_path / "functions")]) == 0
+        found = describe_application(app, ApiRequest({}, {}))
+    assert found["owners"] == dict.fromkeys(["order", "count", "docs://{page}"], "Shop")
+    assert found["asking"] == ["order"]
+    assert found["scopes"] == ["admin", "write"]
 
 
 def test_a_request_is_shown_with_what_it_caused(console):
