@@ -1,6 +1,6 @@
 """A fixture with each store of tasks: in memory, and in a table of ministack's DynamoDB.
 
-tests/tasks/test_store.py has their contract.
+tests/tasks/test_store_interface.py has their contract.
 """
 
 import pytest

@@ -1,9 +1,9 @@
 """DynamoDB and S3 under `make run`, from ministack, a third-party emulator of AWS services.
 
-ministack passes the contract of the task store (tests/tasks/test_store.py). If it is missing, it is installed
-as soon as the template declares a table or bucket. It starts at the first call, creates what the template
-declares, and forgets its data at the end. For `make run` it listens on a Unix domain socket, which programs
-and web pages reach only through `respond`.
+ministack passes the contract of the task store (tests/tasks/test_store_interface.py). If it is missing, it
+is installed as soon as the template declares a table or bucket. It starts at the first call, creates what the
+template declares, and forgets its data at the end. For `make run` it listens on a Unix domain socket, which
+programs and web pages reach only through `respond`.
 
 It ends with the process that started it, even if that is killed: the write end of its stdin is then closed.
 It inherits a socket that listens, so it loses no port, and the first request waits for the start, 0.5 s.
