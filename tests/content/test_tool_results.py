@@ -35,6 +35,7 @@ from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from support.json_values import any_json
 from support.servers import output_of
+from support.skips import NEWER_PYTHON
 
 PIXEL = Image(b"\x89PNG", "image/png")
 SECRET = "hunter2-hunter2"
@@ -485,7 +486,7 @@ def test_an_alias_is_the_type_that_it_names():
     assert output_of(MANY[int]).dump([1])["structuredContent"] == [1]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="The type statement came with Python 3.12")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason=f"{NEWER_PYTHON}: the type statement")
 def test_an_alias_may_refer_to_itself():
     names = {}
     exec("type Tree = dict[str, Tree] | str", names)

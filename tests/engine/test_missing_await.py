@@ -18,6 +18,7 @@ from mcp_roundtrip import AsyncContext, Elicit, ElicitationDeclined, NotAwaited,
 from mcp_roundtrip.engine.async_context import AsyncContext as Owner
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
 from support.passes import AsyncPasses, accept, error, value
+from support.skips import NEWER_PYTHON
 
 DELETED: list[str] = []
 
@@ -156,7 +157,7 @@ def test_the_table_has_all_awaitable_calls():
     assert awaited == {name.split()[0] for name in CALLS}
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="inspect.markcoroutinefunction is new in Python 3.12")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason=f"{NEWER_PYTHON}: inspect.markcoroutinefunction")
 def test_calls_of_a_mocked_context_can_be_awaited():
     ctx = create_autospec(AsyncContext, instance=True)
     ctx.elicit.return_value = True

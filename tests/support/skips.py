@@ -11,6 +11,7 @@ LINUX = "needs Linux"
 NODE = "needs Node.js 20 or later, with npm"
 RUNTIME = "needs the interpreter of the runtime"
 DEPLOYED = "needs a Python that functions are deployed on"
+NEWER_PYTHON = "needs Python 3.12 or later"
 HISTORY = "needs the repository's history"
 
 PERMITTED = {
@@ -18,6 +19,7 @@ PERMITTED = {
     NODE: "`make test` cannot install Node.js itself; it says so, and installs what runs on it",
     RUNTIME: "the artefact is tried with every runtime whose interpreter is installed; CI has all three",
     DEPLOYED: "an author may have Python 3.11, on which functions are not deployed; CI has later ones",
+    NEWER_PYTHON: "an author may have Python 3.11, which lacks what the test is about; CI has later ones",
     HISTORY: "an archive or a shallow clone has no revision to compare with",
 }
 """Reason -> why a run without the test is acceptable."""

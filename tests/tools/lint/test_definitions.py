@@ -6,6 +6,7 @@ from textwrap import dedent
 import pytest
 
 from mcp_roundtrip_tools.lint.checking import check_file
+from support.skips import NEWER_PYTHON
 
 HELPERS = """
     import time, uuid
@@ -113,7 +114,7 @@ def test_a_context_that_another_module_passes_on_is_known(tmp_path):
     assert found == ["MRT012 ctx.elicit('names', 'Which?', list[str])"]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="`type` statements are of Python 3.12")
+@pytest.mark.skipif(sys.version_info < (3, 12), reason=f"{NEWER_PYTHON}: the type statement")
 def test_a_type_statement_is_followed(tmp_path):
     text = "type Names = list[str]\ndef ask(ctx: Context):\n    ctx.elicit('names', 'Which?', Names)"
     assert rules_of(tmp_path / "app.py", text) == ["MRT012 ctx.elicit('names', 'Which?', Names)"]

@@ -17,10 +17,11 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from support.sam_applications import ONE_FUNCTION, write_application
 from support.served_application import serve
+from support.skips import LINUX
 
 OTHER = os.getuid() + 1
 NOBODY = "65534"
-needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason=LINUX)
 
 
 @needs_linux

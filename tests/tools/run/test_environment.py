@@ -11,6 +11,7 @@ from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, Runtime
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function, FunctionFailed
 from support.sam_applications import http, wait_until
+from support.skips import LINUX
 
 KEY_PREFIX = "arn:aws:kms:us-east-1:000000000000:key/"
 
@@ -89,7 +90,7 @@ import os
 def handler(event, context):
     os.kill(os.getpid(), event)
 """
-ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has real-time signals")
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason=f"{LINUX}: real-time signals")
 
 
 @pytest.mark.parametrize(
