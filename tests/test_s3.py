@@ -169,7 +169,8 @@ def test_data_other_than_bytes_is_refused_before_sending(offline, data):
 
 
 def test_a_file_over_the_upload_limit_is_refused_with_both_sizes(offline):
-    endless = create_autospec(io.BytesIO, instance=True, **{"seek.return_value": MAX_BYTES + 1})
+    endless = create_autospec(io.BytesIO, instance=True)
+    endless.seek.return_value = MAX_BYTES + 1
     with pytest.raises(UsageError, match=rf"{MAX_BYTES + 1}.*{MAX_BYTES}"):
         offline.put(endless, "dump.bin")
 

@@ -23,7 +23,10 @@ from support.worst_bodies import BODIES, ROOM, SLOT, members, nested, repeated, 
 MAX_MB = 160
 MAX_CPU_LOOPS = 100
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason=f"{skips.LINUX}: /proc"),
+    pytest.mark.skipif(sys.version_info < (3, 12), reason=f"{skips.DEPLOYED}: Python 3.11 takes more memory"),
+]
 
 
 @pytest.fixture(scope="module")
