@@ -50,7 +50,7 @@ NEVER_LOADED = {
     "skills": ("mcp_roundtrip.server.skills",),
     "the front door": ("mcp_roundtrip.entry.front_door",),
 }
-"""What a plain call does without, some with its cost -> the modules that such a call must never load."""
+"""A part of the package or a library -> its modules, which a plain call must never load."""
 
 PACKAGE_BUDGET = 75
 """Modules of this package that a plain call may load; one adds up to a millisecond. (74 today.)"""

@@ -64,7 +64,10 @@ def load_module(path: Path) -> ModuleType:
 
 
 def _forget_modules_in(folder: Path) -> None:
-    """Have the modules in a folder imported again; installed packages stay: some can be imported once."""
+    """Have the modules and packages of a folder imported again, but not those that were installed there.
+
+    Some installed packages can be imported only once.
+    """
     paths = [*folder.glob("*.py")]
     if not any(folder.glob("*.dist-info")):
         paths += folder.glob("*/*.py")

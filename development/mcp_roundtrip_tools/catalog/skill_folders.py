@@ -38,7 +38,10 @@ _PLAIN: Final = (
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """A loader of the core schema without duplicate keys, and aliases, with which a document has any size."""
+    """A loader of the core schema that refuses duplicate keys, anchors and aliases.
+
+    With aliases of aliases, a short document has any size.
+    """
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
 

@@ -114,7 +114,10 @@ ROUTES: Final = (
 
 
 class Console:
-    """Answers requests to the console's port; `endpoint` those of its page to the API at `endpoint_port`."""
+    """Answers the requests to the console's port.
+
+    `endpoint` answers those that its page sends to the API, whose port is `endpoint_port`.
+    """
 
     def __init__(self, app: LocalApp, endpoint: Callable[[Request], Response], endpoint_port: int) -> None:
         self._app = app

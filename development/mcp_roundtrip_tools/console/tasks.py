@@ -200,7 +200,7 @@ def _result(task: Task, items: Sequence[Item]) -> Any:
 
 
 def expire_lease(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `POST tasks/{id}/expire-lease` of a lost worker: a poll dispatches. Raises ConsoleError."""
+    """Answer `POST tasks/{id}/expire-lease`: the next poll replaces a lost worker. Raises ConsoleError."""
     found = find_task(app, request.parameters["id"])
     task = found.task
     if any(run.duration_ms is None for run in runs_of(app, task.pk)):
