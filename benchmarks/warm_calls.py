@@ -23,7 +23,7 @@ from mcp_roundtrip import Call, Server
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
-from mcp_roundtrip.observing.tracer import Tracer
+from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 
 TURNS = 60
 HOOKS = (0, 1, 10)

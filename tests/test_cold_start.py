@@ -26,7 +26,7 @@ NEVER_LOADED = {
     # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
     "outgoing HTTPS": ("ssl", "http.client", "urllib3", *["email.message"] * (sys.version_info >= (3, 13))),
     "audit records": ("mcp_roundtrip.observing.audit_records", "mcp_roundtrip.server.auditing"),
-    "traces": ("opentelemetry", "mcp_roundtrip.observing.tracer", "mcp_roundtrip.server.spans"),
+    "traces": ("opentelemetry", "mcp_roundtrip.observing.opentelemetry_tracer", "mcp_roundtrip.server.spans"),
     "large results": ("mcp_roundtrip.s3",),
     "tasks": ("mcp_roundtrip.tasks", "mcp_roundtrip.server.task_methods"),
     "browsers": ("mcp_roundtrip.question_ui", "mcp_roundtrip.server.question_page"),

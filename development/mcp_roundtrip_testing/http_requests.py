@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -21,6 +20,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.mirrored_headers import ParameterHeaders, argument_at, encode_header
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.tools import Tool
 
 ACCEPT: Final = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -106,7 +106,7 @@ class RequestObserver:
 
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 
 T = TypeVar("T")
 

@@ -150,7 +150,7 @@ def test_environments_of_one_snapshot_have_different_random_numbers(first_answer
 
 
 OFF_BY_DEFAULT = """
-    observing.tracer server.auditing server.spans
+    observing.opentelemetry_tracer server.auditing server.spans
 """
 NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {

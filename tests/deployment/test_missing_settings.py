@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, FrontDoor, Server
 from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.options import Fallback
 
 KEY = "arn:aws:kms:eu-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"

@@ -126,7 +126,7 @@ ATTRIBUTE = re.compile(r"(?:mcp|mcp_roundtrip|gen_ai|jsonrpc|rpc|error|network|h
 
 def test_the_table_of_attributes_has_those_that_the_modules_of_traces_set():
     folder = Path(mcp_roundtrip.__file__).parent
-    modules = ["observing/tracer.py", "server/hooks.py", "server/spans.py"]
+    modules = ["observing/opentelemetry_tracer.py", "server/hooks.py", "server/spans.py"]
     texts = {
         node.value
         for name in modules

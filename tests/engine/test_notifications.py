@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from support.passes import Passes, accept
 
 

@@ -42,7 +42,7 @@ from mcp_roundtrip.engine.step_values import (
 )
 from mcp_roundtrip.engine.typed_step_values import StepType
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from support.json_values import any_json, values_of_type
 
 SECRET = "hunter2-hunter2"
@@ -58,7 +58,7 @@ def dump(value: Any, annotation: Any) -> Any:
 def through(value, annotation):
     """Dump, serialize, parse and revive a value, as a replay in another process does."""
     data = dump(value, annotation)
-    written = canonical.parse_json(canonical.compact_json(data))
+    written = strict_json.parse_json(strict_json.compact_json(data))
     assert written == data
     return revive(written, annotation)
 
@@ -207,7 +207,7 @@ JSON_TYPES: st.SearchStrategy[Any] = st.recursive(
 
 def is_finite(value):
     try:
-        return canonical.parse_json(canonical.compact_json(value)) == value
+        return strict_json.parse_json(strict_json.compact_json(value)) == value
     except (ValueError, UnicodeError):
         return False
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.entry.forwarding import Catalog
+from mcp_roundtrip.entry.catalog_and_forwarding import Catalog
 from mcp_roundtrip.server.options import PAGE_SIZE
 from support.deployment import Deployment
 

@@ -42,7 +42,7 @@ def a_setting_that_a_feature_needs() -> None:
 @mistake(SettingsError)
 def traces_without_opentelemetry() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "mcp_roundtrip.observing.tracer", None)
+        patch.setitem(sys.modules, "mcp_roundtrip.observing.opentelemetry_tracer", None)
         make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.http import HttpResponse, accepts, build_response, payload_size
+from mcp_roundtrip.protocol.strict_json import compact_json
 from support.function_calls import count_function_calls
 
 

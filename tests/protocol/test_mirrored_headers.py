@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from mcp.shared.inbound import mcp_param_headers
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, JsonRpcRequest
 from mcp_roundtrip.protocol.mirrored_headers import (
     MAX_INTEGER,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.mirrored_headers import (
     decode_header,
     encode_header,
 )
+from mcp_roundtrip.protocol.strict_json import compact_json, parse_json
 from mcp_roundtrip_testing.http_requests import build_parameter_headers
 
 VERSION = "io.modelcontextprotocol/protocolVersion"

@@ -14,7 +14,7 @@ from referencing import Registry
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation
 from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip.schema.validation_cost import MAX_COST, SHORT_INPUT, SchemaCosts

@@ -11,7 +11,7 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 
 from mcp_roundtrip import AsyncContext, Call, Context, Retry, Server, ToolError
-from mcp_roundtrip.observing.tracer import Tracer
+from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_TRACEPARENT
 from mcp_roundtrip.protocol.session_id import SessionId
 from support.client_requests import ASKABLE, accepted
@@ -262,7 +262,7 @@ print(*sys.modules)
 
 def test_without_traces_no_module_of_traces_is_loaded_by_a_call_with_a_task_and_its_clients_of_aws():
     loaded = run_program(WHOLE_CALL).stdout.split()
-    ours = ["observing.tracer", "server.spans"]
+    ours = ["observing.opentelemetry_tracer", "server.spans"]
     found = [f"mcp_roundtrip.{name}" for name in ours if f"mcp_roundtrip.{name}" in loaded]
     assert found + [name for name in loaded if name.startswith("opentelemetry")] == []
     assert {"mcp_roundtrip.server.task_carrier", "mcp_roundtrip.tasks.worker"} <= set(loaded)

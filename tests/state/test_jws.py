@@ -21,7 +21,7 @@ from joserfc.jwk import ECKey
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.jws import (
     FIRST_RETRY_S,

@@ -48,7 +48,7 @@ from support.event_sources import event_of, response_of
 from support.lambda_context import LambdaContext
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 
 KEY: Final = LocalKey.generate()
 MARGIN_MS: Final = 1_000

@@ -5,7 +5,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
 
-from mcp_roundtrip.observing.tracer import Tracer
+from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 
 TITLES = """\
     accTitle: The spans of a call

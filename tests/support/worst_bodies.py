@@ -9,7 +9,7 @@ from typing import Any
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
-from mcp_roundtrip.schema.patterns import pattern_size
+from mcp_roundtrip.schema.pattern_checks import pattern_size
 from mcp_roundtrip.schema.validation_cost import MAX_MATCHING
 from support.costly_schemas import SEARCH
 from support.event_sources import sent_by, with_header

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, resolve
 from mcp_roundtrip_testing.played_call import choices_of
 from mcp_roundtrip_tools.call.errors import usage_error

@@ -12,12 +12,12 @@ from pathlib import Path
 from traceback import format_exception
 from typing import Any
 
-from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy
 from mcp_roundtrip.deployment.wiring import CATALOG_DIGEST
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.errors import DefinitionError, McpRoundtripError
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.resource_uris import spelling_key
+from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.server.prompts_and_resources import Resource
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool

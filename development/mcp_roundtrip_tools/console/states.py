@@ -23,7 +23,7 @@ from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH, compact_json, parse_json
+from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, compact_json, parse_json
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.codec import STATE_TYP

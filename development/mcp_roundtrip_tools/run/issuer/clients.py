@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip_tools.client.http import LOOPBACK
 
 

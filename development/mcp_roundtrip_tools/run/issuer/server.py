@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response

@@ -26,7 +26,6 @@ from mcp_roundtrip.adapters.event_members import (
     text,
     without_stage,
 )
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -36,6 +35,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 HTTP_API_LIMIT_MS: Final = 30_000
 """The maximum integration timeout ("Quotas for configuring and running an HTTP API")."""

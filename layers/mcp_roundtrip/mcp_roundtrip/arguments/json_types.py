@@ -16,8 +16,8 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from mcp_roundtrip.arguments.signature import Signature
-from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair, parse_json
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
+from mcp_roundtrip.protocol.strict_json import compact_json, has_half_of_a_pair, parse_json
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.elicitation_form import Form

@@ -11,9 +11,9 @@ from mcp_roundtrip.arguments.signature import Signature
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.input_reader import SchemaReader
-from mcp_roundtrip.schema.patterns import check_patterns
+from mcp_roundtrip.schema.pattern_checks import check_patterns
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
 from mcp_roundtrip.schema.validation_cost import check_cost
 

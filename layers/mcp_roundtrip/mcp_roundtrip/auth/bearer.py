@@ -22,7 +22,7 @@ from mcp_roundtrip.auth.callers import (
     split_scopes,
     validate_access_token,
 )
-from mcp_roundtrip.protocol.canonical import parse_object
+from mcp_roundtrip.protocol.strict_json import parse_object
 
 MAX_TOKEN: Final = 16_384
 """Limit in characters. An HTTP API accepts 10,240 bytes of headers, a load balancer 64 KiB."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol
 from msgspec import Struct
 
 from mcp_roundtrip.errors import ErrorWithReason
-from mcp_roundtrip.protocol.canonical import canonical_json, parse_json
+from mcp_roundtrip.protocol.strict_json import canonical_json, parse_json
 
 
 @dataclass(frozen=True, slots=True)

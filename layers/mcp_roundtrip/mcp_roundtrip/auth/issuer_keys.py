@@ -24,7 +24,7 @@ from jwt import PyJWK, PyJWTError, api_jws
 from msgspec import Struct, field
 
 from mcp_roundtrip.auth.callers import IssuerUnavailable
-from mcp_roundtrip.protocol.canonical import parse_object
+from mcp_roundtrip.protocol.strict_json import parse_object
 
 REFRESH_AFTER_S: Final = 3_600
 EXPIRE_AFTER_S: Final = 24 * 3_600

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.aws.client_interface import MAX_CODE, AwsClient, AwsError, ClientFactory
 from mcp_roundtrip.internal_errors import ForwardingFailed, StoreError
-from mcp_roundtrip.protocol.canonical import compact_json, parse_json
+from mcp_roundtrip.protocol.strict_json import compact_json, parse_json
 
 MAX_DELAY_S: Final = 900
 """The longest delay of an SQS message. `Watchdog.wake` sends a message that arrives early again."""

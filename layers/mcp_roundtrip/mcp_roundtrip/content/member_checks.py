@@ -18,7 +18,7 @@ from msgspec import Meta, ValidationError, convert
 
 from mcp_roundtrip.content.tool_results import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.strict_json import parse_json
 
 _WIRE: Final = {"meta": "_meta", "mime_type": "mimeType", "website_url": "websiteUrl"}
 """Python's name of a member -> that of the specification, where they differ."""

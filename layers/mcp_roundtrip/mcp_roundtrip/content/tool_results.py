@@ -21,7 +21,7 @@ from mcp_roundtrip.arguments.signature import (
     unwrap_alias,
 )
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.protocol.canonical import has_half_of_a_pair
+from mcp_roundtrip.protocol.strict_json import has_half_of_a_pair
 
 if TYPE_CHECKING:
     from mcp_roundtrip.content.structured_output import StructuredOutput

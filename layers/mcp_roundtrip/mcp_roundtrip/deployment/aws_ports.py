@@ -20,7 +20,7 @@ from mcp_roundtrip.internal_errors import SettingsError
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
     from mcp_roundtrip.deployment.state_codec_factory import StateProtection
-    from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
     from mcp_roundtrip.tasks.service import Tasks
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.deployment.settings import Settings
-    from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
     from mcp_roundtrip.state.codec import Links, RequestStateCodec
     from mcp_roundtrip.tasks.lease import WaitMs
     from mcp_roundtrip.tasks.service import Tasks

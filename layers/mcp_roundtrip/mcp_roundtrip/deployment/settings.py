@@ -11,8 +11,8 @@ from msgspec.structs import force_setattr
 
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.internal_errors import SettingsError
-from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, MAX_EVENT_BYTES, MAX_JSON_VALUES
+from mcp_roundtrip.protocol.strict_json import parse_json
 
 PREFIX: Final = "MCP_"
 

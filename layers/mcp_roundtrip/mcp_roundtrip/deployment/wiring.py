@@ -26,7 +26,7 @@ from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 if TYPE_CHECKING:
     from mcp_roundtrip.auth.issuer_keys import IssuerKeys
     from mcp_roundtrip.deployment.aws_ports import AwsPorts
-    from mcp_roundtrip.observing.tracer import Tracer
+    from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
 
 CATALOG_DIGEST: Final = "catalog.digest"
 """The file of `make catalog` in a function's folder, with the digest of its features in the catalog."""
@@ -138,7 +138,7 @@ def _tracer(settings: Settings) -> Tracer | None:
     if settings.traces == "off":
         return None
     try:
-        from mcp_roundtrip.observing.tracer import make_tracer  # off by default
+        from mcp_roundtrip.observing.opentelemetry_tracer import make_tracer  # off by default
 
         return make_tracer(lambda: os.environ.get("_X_AMZN_TRACE_ID"), os.environ)
     except ImportError as error:

@@ -16,8 +16,8 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol import capabilities
-from mcp_roundtrip.protocol.canonical import canonical_json, sha256
 from mcp_roundtrip.protocol.request_validation import trace_context
+from mcp_roundtrip.protocol.strict_json import canonical_json, sha256
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.asking import Questions

@@ -93,8 +93,8 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
       another version of the code may reach them.
     - `trailing_notifications` counts the notifications sent after the last entry.
     - `url_wait_rounds` counts the rounds that only waited for URLs which the user had agreed to open.
-    - `trace` is the span context of the first round's message (see `observing.tracer`), if that round was
-      traced.
+    - `trace` is the span context (see `observing.opentelemetry_tracer`) of the first round's message, if that
+      round was traced.
     """
 
     flow_id: Annotated[str, Meta(pattern=r"^[\x00-\x7f]+$")]

@@ -8,9 +8,9 @@ from typing import Any
 from msgspec import Struct, field
 
 from mcp_roundtrip.errors import UsageError
-from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import LOG_LEVELS
 from mcp_roundtrip.protocol.jsonrpc import notification
+from mcp_roundtrip.protocol.strict_json import compact_json, parse_json
 
 
 class NotificationBuffer(Struct):

@@ -19,7 +19,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.question_channels import ClientInputs, InputRequests
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
 from mcp_roundtrip.internal_errors import ItemTooLarge, LeaseLost, StoreError
-from mcp_roundtrip.protocol.canonical import has_half_of_a_pair
+from mcp_roundtrip.protocol.strict_json import has_half_of_a_pair
 
 StepSpan = Callable[[str, int | None], AbstractContextManager[Any]]
 

@@ -10,7 +10,6 @@ from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Entry, Fingerprint
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import (
     ELICITATION_FORM,
     ELICITATION_URL,
@@ -18,6 +17,7 @@ from mcp_roundtrip.protocol.capabilities import (
     declares,
     missing_capabilities,
 )
+from mcp_roundtrip.protocol.strict_json import digest
 
 Channel = Literal["client", "app", "page", "model", "default"]
 """The protocol's own input requests ("client"), and the fallbacks (`server.options.Fallback`)."""

@@ -20,7 +20,7 @@ from msgspec.json import Decoder
 from mcp_roundtrip.arguments.json_types import is_json_type, json_text
 from mcp_roundtrip.arguments.signature import resolve_type_hints, unwrap_function
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 if TYPE_CHECKING:
     from mcp_roundtrip.engine.typed_step_values import StepType

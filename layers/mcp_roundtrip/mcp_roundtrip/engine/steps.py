@@ -19,7 +19,7 @@ from mcp_roundtrip.engine.step_values import (
     round_trip,
 )
 from mcp_roundtrip.errors import McpRoundtripError, StepFailed, StepInterrupted, UsageError
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH, exceeds_depth
+from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, exceeds_depth
 
 _JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
-from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy
 from mcp_roundtrip.deployment import cold_start, wiring
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.entry.forwarding import (
+from mcp_roundtrip.entry.catalog_and_forwarding import (
     Catalog,
     CatalogEntry,
     forward,
@@ -50,7 +50,6 @@ from mcp_roundtrip.server.admission import (
     unknown_item,
 )
 from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
@@ -62,6 +61,7 @@ from mcp_roundtrip.server.options import (
 )
 from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault
+from mcp_roundtrip.server.served_features import Features
 
 OWNER_PATHS: Final = "/tools/"
 """The path of an owner is this and its name, behind the base path of the API."""

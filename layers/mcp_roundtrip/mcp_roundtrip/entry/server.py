@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
-from mcp_roundtrip.auth.scopes import ScopeHierarchy
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy
 from mcp_roundtrip.deployment import cold_start, wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
@@ -18,7 +18,6 @@ from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.app_views import find_answered_call, with_status
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,
@@ -32,6 +31,7 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.run_call import run_call
+from mcp_roundtrip.server.served_features import Features
 from mcp_roundtrip.server.tools import ServerTools
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
 from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
-from mcp_roundtrip.protocol.canonical import parse_json
+from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit
 from mcp_roundtrip.server.endpoint import with_spans
 from mcp_roundtrip.server.lambda_invocation import Invocation, invocation_id

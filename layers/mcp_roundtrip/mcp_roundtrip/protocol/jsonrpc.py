@@ -14,7 +14,7 @@ from mcp_roundtrip.errors import (
     MissingClientCapability,
     ProtocolError,
 )
-from mcp_roundtrip.protocol.canonical import TooManyValues, compact_json, has_half_of_a_pair, parse_json
+from mcp_roundtrip.protocol.strict_json import TooManyValues, compact_json, has_half_of_a_pair, parse_json
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600

@@ -12,7 +12,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
     HEADER_NAME,
@@ -22,6 +21,7 @@ from mcp_roundtrip.protocol.constants import (
     NAME_PARAMETER,
 )
 from mcp_roundtrip.protocol.jsonrpc import HEADER_MISMATCH, JsonRpcRequest
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _ALLOWED: Final = re.compile(r"[\x20-\x7e\t]*")

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
-from mcp_roundtrip.protocol.canonical import compact_json, has_half_of_a_pair
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
+from mcp_roundtrip.protocol.strict_json import compact_json, has_half_of_a_pair
 
 LIST_TTL_MS: Final = 300_000
 """The time for which clients may cache lists and the discovery result (server/utilities/caching)."""

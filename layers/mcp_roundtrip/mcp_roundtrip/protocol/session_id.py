@@ -19,8 +19,8 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, Struct, ValidationError, convert, to_builtins
 
-from mcp_roundtrip.protocol.canonical import compact_json, parse_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, LOG_LEVELS
+from mcp_roundtrip.protocol.strict_json import compact_json, parse_json
 
 MAX_LENGTH: Final = 4_096
 """Characters of a session id. API Gateway allows 10,240 bytes for all headers of a request."""

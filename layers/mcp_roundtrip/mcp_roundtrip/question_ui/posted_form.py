@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl
 
 from msgspec import UNSET, Struct, field
 
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
+from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.question_ui.fields import FieldError, FormField, make_field
 
 MAX_FORM_BYTES: Final = 1_000_000

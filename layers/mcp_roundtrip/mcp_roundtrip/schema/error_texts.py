@@ -10,7 +10,7 @@ from pydantic_core import ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema import patterns
+from mcp_roundtrip.schema import pattern_checks
 
 MAX_PROBLEMS: Final = 20
 REFUSED_CHOICE: Final = "refused_choice"
@@ -68,7 +68,7 @@ def keyword_text(keyword: str, operand: Any) -> str:
             return f"Input should be {quote(operand)}"
         case ("format", str(name)) if name in _FORMAT_EXAMPLES:
             return f"Input should have the format {quote(name)}, such as {_FORMAT_EXAMPLES[name]}"
-        case "pattern", patterns.BASE64:
+        case "pattern", pattern_checks.BASE64:
             return 'Input should have the format "base64"'
         case _ if keyword in _KEYWORD_TEXTS:
             return f"Input should {_KEYWORD_TEXTS[keyword].format(quote(operand))}"

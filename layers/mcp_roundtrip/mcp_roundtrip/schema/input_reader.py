@@ -18,13 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import (
+from mcp_roundtrip.protocol.strict_json import (
     compact_json,
     count_json_values,
     has_half_of_a_pair,
     parse_json,
     with_exact_integers,
 )
+from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
 from mcp_roundtrip.schema.json_schema_errors import (
     MAX_EXPLANATION_WORK,
     Explanation,
@@ -32,7 +33,6 @@ from mcp_roundtrip.schema.json_schema_errors import (
     compile_schema,
     problem_lines,
 )
-from mcp_roundtrip.schema.pydantic_core_schemas import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from mcp_roundtrip.schema.validation_cost import SHORT_INPUT

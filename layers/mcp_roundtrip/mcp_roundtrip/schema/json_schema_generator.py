@@ -10,8 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.canonical import compact_json
-from mcp_roundtrip.schema.patterns import check_patterns
+from mcp_roundtrip.protocol.strict_json import compact_json
+from mcp_roundtrip.schema.pattern_checks import check_patterns
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.patterns import BASE64
+from mcp_roundtrip.schema.pattern_checks import BASE64
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, escaped, resolve, subschemas
 from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size
 

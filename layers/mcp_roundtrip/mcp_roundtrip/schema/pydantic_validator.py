@@ -25,17 +25,17 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.canonical import count_json_values
-from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.json_schema_errors import compile_schema
-from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
-from mcp_roundtrip.schema.pydantic_core_schemas import (
+from mcp_roundtrip.protocol.strict_json import count_json_values
+from mcp_roundtrip.schema.core_schema_traversal import (
     CoreSchema,
     children,
     definitions_of,
     dereference,
     transform,
 )
+from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
+from mcp_roundtrip.schema.json_schema_errors import compile_schema
+from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
 from mcp_roundtrip.schema.validation_cost import value_size
 
 _HASHED: Final = {

@@ -24,8 +24,8 @@ from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.protocol.canonical import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
-from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, nodes
+from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
+from mcp_roundtrip.schema.core_schema_traversal import CoreSchema, children, nodes
 from mcp_roundtrip.schema.pydantic_validator import typed_validator
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)

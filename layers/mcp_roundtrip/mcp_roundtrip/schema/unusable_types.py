@@ -12,8 +12,8 @@ from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.patterns import pattern_problem
-from mcp_roundtrip.schema.pydantic_core_schemas import CoreSchema, children, definitions_of, dereference
+from mcp_roundtrip.schema.core_schema_traversal import CoreSchema, children, definitions_of, dereference
+from mcp_roundtrip.schema.pattern_checks import pattern_problem
 
 _PATTERN_COMPILERS: Final = frozenset(
     {"pattern_either_validator", "pattern_str_validator", "pattern_bytes_validator"}

@@ -21,7 +21,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.patterns import pattern_size
+from mcp_roundtrip.schema.pattern_checks import pattern_size
 from mcp_roundtrip.schema.subschemas import (
     DATA_KEYWORDS,
     MAP_KEYWORDS,

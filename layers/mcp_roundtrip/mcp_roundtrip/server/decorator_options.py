@@ -19,7 +19,7 @@ from mcp_roundtrip.arguments.signature import (
     unwrap_function,
 )
 from mcp_roundtrip.arguments.typed_arguments import Arguments
-from mcp_roundtrip.auth.scopes import validate_scopes
+from mcp_roundtrip.auth.scope_hierarchy import validate_scopes
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import InsufficientScope, IssuerUnavailable, Unauthorized
-from mcp_roundtrip.auth.scopes import with_prefix
+from mcp_roundtrip.auth.scope_hierarchy import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import Refusal
@@ -19,11 +19,11 @@ from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
 from mcp_roundtrip.server.admission import admit, find_handler
-from mcp_roundtrip.server.features import Features
 from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.responses import error_response, log_fault, result_response
+from mcp_roundtrip.server.served_features import Features
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.discovery import Discovery

@@ -29,10 +29,10 @@ from mcp_roundtrip.internal_errors import (
     SettingsError,
     StateTooLarge,
 )
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, INTERNAL_ERROR, reason_not_sendable
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.request_types import FeatureCall, WireInputRequests

@@ -42,7 +42,7 @@ class Forwarded(Struct, frozen=True, rename=_NAMES):
     `server_info`: the front door's Implementation object, which results carry instead of the owner's.
     `catalog_digest`: the digest of the owner's features in the front door's catalog.
     `hide_unauthorized`: whether features that the caller may not use are reported as unknown.
-    `trace`: the context of the front door's span (see `observing.tracer`).
+    `trace`: the context of the front door's span (see `observing.opentelemetry_tracer`).
     """
 
     deadline_ms: float | None = None

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
+from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.server.errors import cannot_ask_error
 from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests

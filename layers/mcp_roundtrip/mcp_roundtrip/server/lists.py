@@ -19,8 +19,8 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.canonical import compact_json, digest
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
+from mcp_roundtrip.protocol.strict_json import compact_json, digest
 from mcp_roundtrip.server.channels_and_carriers import ClientAbilities, Plan, plan_call
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,

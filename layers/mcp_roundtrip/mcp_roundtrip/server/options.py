@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 PAGE_SIZE: Final = 1_000
 """Default number of items in one page of a list."""

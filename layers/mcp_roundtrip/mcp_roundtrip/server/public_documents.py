@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
-from mcp_roundtrip.auth.scopes import with_prefix
+from mcp_roundtrip.auth.scope_hierarchy import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 

@@ -22,8 +22,8 @@ from mcp_roundtrip.engine.question_channels import own_message
 from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError
 from mcp_roundtrip.server.options import (

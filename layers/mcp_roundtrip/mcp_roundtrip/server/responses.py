@@ -11,7 +11,6 @@ from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
 from mcp_roundtrip.protocol import jsonrpc, results
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_GET, TOOLS_CALL
 from mcp_roundtrip.protocol.http import (
     JSON_HEADERS,
@@ -23,6 +22,7 @@ from mcp_roundtrip.protocol.http import (
     payload_size,
 )
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.request_types import Reply, RequestContext
 

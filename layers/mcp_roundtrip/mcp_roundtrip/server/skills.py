@@ -20,7 +20,6 @@ from msgspec.json import Decoder
 
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import (
     RESOURCES_DIRECTORY_READ,
     RESOURCES_READ,
@@ -29,6 +28,7 @@ from mcp_roundtrip.protocol.constants import (
 )
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import spelling_key
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext

@@ -24,7 +24,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import Failed, Outcome
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.observing.tracer import (
+from mcp_roundtrip.observing.opentelemetry_tracer import (
     Attribute,
     Tracer,
     fail,
@@ -32,10 +32,10 @@ from mcp_roundtrip.observing.tracer import (
     span_context,
     traceparent_of,
 )
-from mcp_roundtrip.protocol.canonical import digest
 from mcp_roundtrip.protocol.constants import FEATURE_KINDS, TOOLS_CALL
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.protocol.trace import TraceContext
 from mcp_roundtrip.server.lambda_invocation import Spans
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext

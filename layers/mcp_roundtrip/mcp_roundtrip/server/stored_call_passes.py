@@ -23,11 +23,11 @@ from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import Drift, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
-from mcp_roundtrip.protocol.canonical import compact_json
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_results, task_carrier
 from mcp_roundtrip.server.errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.lambda_invocation import Invocation

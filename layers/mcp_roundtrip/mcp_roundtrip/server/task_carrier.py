@@ -19,9 +19,9 @@ from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import StateRejected, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.canonical import canonical_json, compact_json
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
+from mcp_roundtrip.protocol.strict_json import canonical_json, compact_json
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.errors import ClientError, invalid_state
 from mcp_roundtrip.server.pass_and_reply import Round

@@ -33,7 +33,7 @@ from typing import Any
 from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 
 
 class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed at most once
@@ -54,14 +54,14 @@ class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed a
     def request_digest(self) -> str:
         """The claim `rq`: a digest of method, name and arguments."""
         request = [self.method, self.name, dict(self.arguments or {})]
-        return canonical.digest("mcp-rs/v1/request", request)
+        return strict_json.digest("mcp-rs/v1/request", request)
 
     def identity(self) -> str | None:
         """Return a digest of the binding; None for anonymous callers, who cannot be distinguished."""
         if self.principal is None:
             return None
         named = [self.issuer, self.audience, self.principal, self.method, self.name]
-        return canonical.digest("mcp-rs/v1/identity", [*named, dict(self.arguments or {})], size=24)
+        return strict_json.digest("mcp-rs/v1/identity", [*named, dict(self.arguments or {})], size=24)
 
 
 class Limits(Struct, frozen=True):
@@ -183,4 +183,4 @@ def _check_lifetimes(claims: Mapping[str, Any], *, now: float, limits: Limits) -
 
 def principal_digest(jti: str, principal: str) -> str:
     """Return a digest of a principal. The salt `jti` makes the tokens of one principal unlinkable."""
-    return canonical.digest("mcp-rs/v1/principal", [jti, principal], size=16)
+    return strict_json.digest("mcp-rs/v1/principal", [jti, principal], size=16)

@@ -25,7 +25,7 @@ from msgspec import Struct, field
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.state import jws
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, Backoff, renewal_time
@@ -51,7 +51,7 @@ class ContentKey(Struct, frozen=True, dict=True):  # dict: for cached_property
 
     @cached_property
     def header(self) -> bytes:
-        return jws.encode(canonical.compact_json(_header(self.kid, self.typ)).encode("ascii"))
+        return jws.encode(strict_json.compact_json(_header(self.kid, self.typ)).encode("ascii"))
 
     @cached_property
     def aead(self) -> AESGCM:
@@ -115,7 +115,7 @@ class MacKey(Protocol):
 
 def short_key_id(key_id: str) -> str:
     """Return 8 characters that identify a MAC key in tokens without revealing its id, in any Region."""
-    return canonical.digest("mcp-rs/v1/key_id", key_id, size=6)
+    return strict_json.digest("mcp-rs/v1/key_id", key_id, size=6)
 
 
 class EpochKeys(Struct):

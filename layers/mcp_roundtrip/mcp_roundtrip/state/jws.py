@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 """The order of the group of P-256 (SEC 2, section 2.4.2)."""
@@ -199,7 +199,7 @@ def mint(
 
 
 def _encode_json(members: Mapping[str, Any]) -> bytes:
-    return encode(canonical.compact_json(members).encode("ascii"))
+    return encode(strict_json.compact_json(members).encode("ascii"))
 
 
 def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], VerificationKey]:
@@ -212,7 +212,7 @@ def verify(token: bytes, typ: str, find_key: FindKey) -> tuple[dict[str, Any], V
     if not is_valid_signature(decode(signature), signing_input, key.public_key):
         raise StateRejected("signature")
     # Deeper than a request's body: the journal adds levels.
-    return decode_json_object(payload, "payload", max_depth=2 * canonical.MAX_DEPTH), key
+    return decode_json_object(payload, "payload", max_depth=2 * strict_json.MAX_DEPTH), key
 
 
 def key_finder(keys: PublicKeys) -> FindKey:
@@ -272,10 +272,10 @@ def decode(part: bytes) -> bytes:
     return decoded
 
 
-def decode_json_object(part: bytes, reason: str, *, max_depth: int = canonical.MAX_DEPTH) -> dict[str, Any]:
+def decode_json_object(part: bytes, reason: str, *, max_depth: int = strict_json.MAX_DEPTH) -> dict[str, Any]:
     """Return the JSON object in an encoded part. Raises StateRejected with `reason` if there is none."""
     try:
-        value = canonical.parse_json(decode(part), max_depth=max_depth)
+        value = strict_json.parse_json(decode(part), max_depth=max_depth)
     except ValueError:
         raise StateRejected(reason) from None
     if not isinstance(value, dict):

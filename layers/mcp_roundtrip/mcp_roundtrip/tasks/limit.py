@@ -25,7 +25,7 @@ from msgspec import Struct
 from mcp_roundtrip.auth.callers import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
 from mcp_roundtrip.tasks.store_interface import (
     Absent,
@@ -68,9 +68,9 @@ class Owner(Struct, frozen=True):
     def list_key(self) -> str:
         """The partition key of the item that lists the open tasks of the owner's user."""
         if self.principal is not None:
-            return canonical.digest("mcp-rs/v1/open-tasks", user_of(self.principal), size=24)
-        one_of_256 = canonical.digest("mcp-rs/v1/anonymous-caller", self.session or self.flow_id, size=1)
-        return canonical.digest("mcp-rs/v1/open-tasks", ["anonymous", one_of_256], size=24)
+            return strict_json.digest("mcp-rs/v1/open-tasks", user_of(self.principal), size=24)
+        one_of_256 = strict_json.digest("mcp-rs/v1/anonymous-caller", self.session or self.flow_id, size=1)
+        return strict_json.digest("mcp-rs/v1/open-tasks", ["anonymous", one_of_256], size=24)
 
 
 class TaskLimit(Struct, frozen=True):

@@ -29,7 +29,7 @@ from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.journal import Fingerprint
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.tasks.store_interface import Item, Value
 
 TASK, CALL, ENTRY, INPUT, RESULT = "M", "A", "J#", "I#", "R#"
@@ -72,7 +72,7 @@ def task_partition_key(dialect: str, principal: str | None, task_id: str) -> str
     """Return the partition key of the task of a principal (canonical JSON); None for a malformed task id."""
     if not _TASK_ID.fullmatch(task_id):
         return None
-    return f"{canonical.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
+    return f"{strict_json.digest('mcp-rs/v1/task', [dialect, principal], size=24)}#{task_id}"
 
 
 def task_id_in(partition_key: str) -> str:
@@ -192,7 +192,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def to_item(self) -> dict[str, Value]:
         item: dict[str, Value] = to_builtins(self)
-        item |= {name: canonical.compact_json(item[name]) for name in _JSON & item.keys()}
+        item |= {name: strict_json.compact_json(item[name]) for name in _JSON & item.keys()}
         return {**item, "sk": TASK, "dead": self.deadline_ms, "req": requests_to_text(self.requests)}
 
     @classmethod
@@ -208,9 +208,9 @@ _JSON: Final = frozenset({"caps", "acc", "iss", "res", "err", "ans"})
 
 
 def requests_to_text(requests: Mapping[str, OutstandingRequest]) -> str:
-    return canonical.compact_json({name: asked.to_json() for name, asked in requests.items()})
+    return strict_json.compact_json({name: asked.to_json() for name, asked in requests.items()})
 
 
 def json_value(text: Value) -> Any:
     """Parse the JSON text of an attribute, which may be deeper than a request: it adds levels."""
-    return canonical.parse_json(str(text), max_depth=2 * canonical.MAX_DEPTH)
+    return strict_json.parse_json(str(text), max_depth=2 * strict_json.MAX_DEPTH)

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import MISSING_REQUIRED_CLIENT_CAPABILITY
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, without_null_members
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
@@ -74,7 +74,7 @@ class ParkedCaller(Struct, frozen=True):
         caller = self.session if self.principal is None else self.binding
         if caller is None:
             return None
-        return canonical.digest("mcp-rs/v1/parked-call", [caller, self.identity], size=24)
+        return strict_json.digest("mcp-rs/v1/parked-call", [caller, self.identity], size=24)
 
     def owner_of(self, task: Task) -> Owner:
         return Owner(self.principal, self.session, task.flow_id)
@@ -207,7 +207,7 @@ class ParkedCalls(Struct, frozen=True):
         stored = stored_responses(self.tasks.store, task.pk, answers)
         # A member that is null counts as absent, and is not stored.
         sent = {key: without_null_members(answers[key]) for key in stored if isinstance(answers[key], dict)}
-        return all(canonical.is_same_json(raw, sent.get(key, answers[key])) for key, raw in stored.items())
+        return all(strict_json.is_same_json(raw, sent.get(key, answers[key])) for key, raw in stored.items())
 
     def _put_parts(self, task: Task, call: TaskCall, journal: Journal) -> None:
         """Write the items of a call that is not parked yet, all but its own; unused ones expire by TTL."""

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
 from mcp_roundtrip.tasks.related_items import stored_responses
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
@@ -60,8 +60,8 @@ def link_to_item(token: str, task: Task, tool: str, requests: Mapping[str, Outst
         "pk": _partition_key(token),
         "sk": LINK,
         "call": task.pk,
-        "keys": canonical.compact_json(list(linked)),
-        "req": canonical.compact_json(linked),
+        "keys": strict_json.compact_json(list(linked)),
+        "req": strict_json.compact_json(linked),
         "tool": tool,
         "dead": task.deadline_ms,
         "exp": task.expires_s,
@@ -69,7 +69,7 @@ def link_to_item(token: str, task: Task, tool: str, requests: Mapping[str, Outst
 
 
 def _partition_key(token: str) -> str:
-    return canonical.digest("mcp-rs/v1/question-link", token, size=24)
+    return strict_json.digest("mcp-rs/v1/question-link", token, size=24)
 
 
 class LinkedQuestions(Struct, frozen=True):
@@ -110,7 +110,7 @@ class QuestionLinks(Struct, frozen=True):
         except UnknownTask:
             return "ended"
         stored = stored_responses(self.tasks.store, pk, answers)
-        if answers and canonical.is_same_json(stored, answers):
+        if answers and strict_json.is_same_json(stored, answers):
             return "stored"
         return "answered" if stored.keys() == answers.keys() else "incomplete"
 
@@ -121,7 +121,7 @@ class QuestionLinks(Struct, frozen=True):
         item = self.tasks.store.get(str(link["call"]), TASK)
         if item is None:
             return LinkedQuestions("ended", tool)
-        task, keys = Task.from_item(item), canonical.parse_json(str(link["keys"]))
+        task, keys = Task.from_item(item), strict_json.parse_json(str(link["keys"]))
         open_requests = linked_requests(task.requests)
         requests = {key: open_requests[key] for key in keys if key in open_requests}
         if not requests:

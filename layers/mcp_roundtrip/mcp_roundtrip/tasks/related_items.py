@@ -20,8 +20,8 @@ from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.protocol import canonical
-from mcp_roundtrip.protocol.canonical import compact_json
+from mcp_roundtrip.protocol import strict_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.tasks.model import (
     CALL,
     CLIENT,
@@ -243,7 +243,7 @@ class Flow(Struct, frozen=True):
     @property
     def index_key(self) -> str:
         """The partition key of the item that names its task."""
-        return canonical.digest("mcp-rs/v1/flow", [self.principal, self.id], size=24)
+        return strict_json.digest("mcp-rs/v1/flow", [self.principal, self.id], size=24)
 
 
 def named_task(store: TaskStore, index_key: str) -> str | None:

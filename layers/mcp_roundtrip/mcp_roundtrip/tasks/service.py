@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.protocol.results import read_response
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
@@ -268,4 +268,4 @@ class Tasks(Watchdog, frozen=True):
 
 def task_id_of(parked: Task) -> str:
     """Return the id of the task that a parked call becomes."""
-    return canonical.digest("mcp-rs/v1/task-of-parked-call", parked.pk, size=24)
+    return strict_json.digest("mcp-rs/v1/task-of-parked-call", parked.pk, size=24)

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from mcp_roundtrip.protocol import canonical
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.tasks.model import CLIENT, OutstandingRequest, Status, WorkState, requests_to_text
 from mcp_roundtrip.tasks.store_interface import (
     Above,
@@ -104,7 +104,7 @@ def await_responses(
         "st": Status.INPUT_REQUIRED.value,
         "rn": WorkState.AWAITING.value,
         "req": requests_to_text(requests),
-        "iss": canonical.compact_json(issued_counts),
+        "iss": strict_json.compact_json(issued_counts),
     }
     if wake_at_ms is not None:
         waiting |= _wake_up_attributes(wake_at_ms)
@@ -136,7 +136,7 @@ def accept_responses(
     """Make the responses of `submissions` (id by wire key) count, and leave `requests` outstanding."""
     attributes: dict[str, Value] = {
         "req": requests_to_text(requests),
-        "ans": canonical.compact_json(submissions),
+        "ans": strict_json.compact_json(submissions),
         "uAt": now_ms,
     }
     is_ready = not requests and not is_leased
@@ -244,12 +244,12 @@ def _wait(
 
 
 def _keys_to_text(keys: Collection[str]) -> str:
-    return canonical.compact_json(sorted(keys))
+    return strict_json.compact_json(sorted(keys))
 
 
 def _error_attributes(error: Mapping[str, Any]) -> dict[str, Value]:
     message = str(error["message"]).encode("utf-8", "replace").decode()  # an attribute is UTF-8
-    return {"err": canonical.compact_json(error), "msg": message}
+    return {"err": strict_json.compact_json(error), "msg": message}
 
 
 def _end(

@@ -24,10 +24,10 @@ from mcp_roundtrip.auth.callers import (
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
-from mcp_roundtrip.protocol.canonical import parse_json
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
+from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.admission import identify
 from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.options import Fallback, TaskSupport

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.canonical import (
+from mcp_roundtrip.protocol.strict_json import (
     MAX_DEPTH,
     TooManyValues,
     canonical_json,

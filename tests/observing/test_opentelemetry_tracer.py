@@ -18,7 +18,7 @@ from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError, StoreError
-from mcp_roundtrip.observing.tracer import TracedClient, Tracer, fail, make_tracer
+from mcp_roundtrip.observing.opentelemetry_tracer import TracedClient, Tracer, fail, make_tracer
 from support.scripted_server import ScriptedServer, scripted
 from support.traces import MemoryTracer
 

@@ -17,7 +17,7 @@ from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
-from mcp_roundtrip.schema.patterns import (
+from mcp_roundtrip.schema.pattern_checks import (
     MAX_PATTERN_SIZE,
     NONLINEAR,
     NOT_COMPILED,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import AuthMode, Caller
-from mcp_roundtrip.auth.scopes import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy, validate_scopes
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import DefinitionError
