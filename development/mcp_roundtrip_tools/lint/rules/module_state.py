@@ -1,12 +1,24 @@
-"""MRT010: variables of the module that a tool changes. The next round may run in another environment."""
+"""MRT010: variables of the module that a tool changes, and variables of the tool that a step changes.
+
+The next round may run in another environment, and does not call the function of a step again.
+"""
 
 import ast
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_roundtrip_tools.lint.contexts import Module
+from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import definition_of
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, assignments, names_in, own_nodes
+from mcp_roundtrip_tools.lint.source import (
+    Comprehension,
+    Definition,
+    FunctionNode,
+    Source,
+    argument,
+    assignments,
+    names_in,
+    own_nodes,
+)
 
 _CHANGING: Final = frozenset(
     {
@@ -36,6 +48,33 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
                     "which has its own. Keep the value in a step's result, or in a store"
                 )
                 yield node, message
+        yield from _changes_in_steps(module.source, function)
+
+
+def _changes_in_steps(source: Source, function: ContextFunction) -> Iterator[tuple[ast.AST, str]]:
+    """Find variables of a function with a context that the functions of its steps change."""
+    for call in function.calls:
+        given = argument(call.node, 1, "function") if call.method == "step" else None
+        changed = [] if given is None else _changed_by_step(source, given)
+        for name in (each.id for each in changed if source.scope_of(each) is function.node):
+            message = (
+                f"{name} is a variable of the tool that the step changes: later rounds do not call the "
+                "step's function, so the change is lost. Return the value from the step"
+            )
+            yield call.node, message
+
+
+def _changed_by_step(source: Source, given: ast.expr) -> Iterator[ast.Name]:
+    """Yield the variables that the function of a step assigns, or whose list, dict or set it changes."""
+    called = definition_of(source, given).node
+    is_body = isinstance(called, FunctionNode | ast.Lambda)
+    # A method such as `found.append` has no body: its call is looked at.
+    for node in own_nodes(called) if is_body else [ast.Call(given, [], [])]:
+        changed = _changed(node)
+        if not isinstance(changed, ast.Name):
+            continue
+        if not isinstance(changed.ctx, ast.Load) or _is_container(definition_of(source, changed)):
+            yield changed
 
 
 def _changed(node: ast.AST) -> ast.expr | None:
@@ -62,9 +101,13 @@ def _is_of_module(source: Source, changed: ast.expr) -> bool:
     if isinstance(changed, ast.Name) and not isinstance(changed.ctx, ast.Load):
         return source.scope_of(changed) is source.tree
     made = definition_of(source, changed)
+    return _is_container(made) and made.node in made.source.top_level.values()
+
+
+def _is_container(made: Definition[ast.AST]) -> bool:
+    """Return whether an expression makes a list, a dict or a set."""
     is_call = isinstance(made.node, ast.Call) and made.source.dotted(made.node.func) in _CONTAINERS
-    is_container = is_call or isinstance(made.node, ast.List | ast.Dict | ast.Set)
-    return is_container and made.node in made.source.top_level.values()
+    return is_call or isinstance(made.node, ast.List | ast.Dict | ast.Set | Comprehension)
 
 
 def _is_cache(source: Source, function: FunctionNode, node: ast.AST, name: str) -> bool:
