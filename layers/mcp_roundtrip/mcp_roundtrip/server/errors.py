@@ -86,7 +86,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         usage.__cause__ = error
         error = usage
     if isinstance(error, SettingsError):
-        call.context.ports.observer.record_failure("misconfigured", error)
+        call.record_failure("misconfigured", error)
         return ClientError(call.context.internal_error)
     kind = call.feature.kind
     if isinstance(error, KeyServiceError):

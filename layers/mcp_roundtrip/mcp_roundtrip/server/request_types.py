@@ -130,9 +130,9 @@ class RequestContext(Struct, frozen=True):
     def question_page_url(self, link: str | None) -> str:
         return f"{self.ports.settings.required('audience').rstrip('/')}/questions?token={link or ''}"
 
-    def table_unavailable(self, error: StoreError) -> ProtocolError:
-        """Log a failure of the task table, and return the error for the client."""
-        self.ports.observer.record_failure("task_table_unavailable", error)
+    def table_unavailable(self, error: StoreError, **fields: Any) -> ProtocolError:
+        """Log a failure of the task table with these fields, and return the error for the client."""
+        self.ports.observer.record_failure("task_table_unavailable", error, **fields)
         return self.internal_error
 
     @property

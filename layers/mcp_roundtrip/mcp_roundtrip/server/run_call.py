@@ -61,7 +61,7 @@ def run_call(call: FeatureCall) -> Reply:
     try:
         return _run_call(call)
     except StoreError as error:
-        raise call.context.table_unavailable(error) from error
+        raise call.context.table_unavailable(error, **call.log_identity) from error
 
 
 def _run_call(call: FeatureCall) -> Reply:

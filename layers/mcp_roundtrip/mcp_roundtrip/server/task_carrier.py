@@ -94,7 +94,7 @@ def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | Store
     if isinstance(error, ItemTooLarge):
         return this_round.error_reply(_too_large(this_round, error))
     if isinstance(error, StoreError):
-        return this_round.error_reply(ClientError(call.context.table_unavailable(error)))
+        return this_round.error_reply(ClientError(call.context.table_unavailable(error, **call.log_identity)))
     refused = _too_many_open_tasks(call, this_round.run, error)
     if call.context.takes_rounds:
         return this_round.error_reply(ClientError(refused))
