@@ -8,9 +8,11 @@ import weakref
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import time as time_of_day
 from decimal import Decimal
 from enum import Enum, IntEnum
 from ipaddress import IPv6Address
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -563,6 +565,10 @@ class Priced(BaseModel):
         (datetime(2026, 1, 2, tzinfo=UTC), str | datetime, "becomes str"),
         ([datetime(2026, 1, 2, tzinfo=UTC)], list[str | datetime], "becomes another value"),
         (Priced(price=Decimal(1)), Priced, "result.price"),
+        ("1", Decimal | str, "becomes Decimal"),
+        (["/a"], list[PurePosixPath | str], "becomes another value"),
+        ("12:00", time_of_day | str, "writes the value in another way"),
+        (Decimal("NaN"), Decimal | float, "writes the value in another way"),
     ],
 )
 def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):

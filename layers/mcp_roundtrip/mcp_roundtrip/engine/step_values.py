@@ -38,7 +38,9 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
     kind, is_untyped = type(value), _is_untyped(annotation)
     if kind in _PRIMITIVE and (is_untyped or kind is annotation):
         return value, value
-    if (text := json_text(value, Any if is_untyped else annotation)) is not None:
+    # A text of `Decimal | str` may be read back as a Decimal, so the whole type counts.
+    is_json = is_untyped or is_json_type(annotation)
+    if is_json and (text := json_text(value, Any if is_untyped else annotation)) is not None:
         return msgspec.json.decode(text), msgspec.json.decode(text)
     if is_untyped:
         data = _typed(annotation).untyped_to_data(value)
