@@ -59,14 +59,14 @@ class StepType(Struct, frozen=True):
                 f"{type_name(self.annotation)}{locate_unserializable(value, 'result')}; {remedy}"
             ) from None
         try:
-            _STRICT.encode(data).encode()
+            text = _STRICT.encode(data).encode()
         except ValueError:
             raise UsageError(
                 f"returned a value that JSON cannot hold{locate_unserializable(data, 'result')}; return "
                 "finite numbers and whole characters"
             ) from None
         try:
-            result = _read_recorded(types, data)
+            result = types.validate_json(text, by_alias=False, by_name=True)
         except ValueError as error:
             raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
         if not _is_same(value, result):
