@@ -123,9 +123,8 @@ def _variables_of(scope: ast.AST) -> dict[str, ast.AST | None]:
     for name, value in _bindings(scope):
         # Of several functions of a name, such as overloads, the last one counts.
         found[name] = value if name not in found or isinstance(value, FunctionNode) else None
-    declared = (each for each in own_nodes(scope) if isinstance(each, ast.Global | ast.Nonlocal))
-    of_others = {name for each in declared for name in each.names}
-    return {name: value for name, value in found.items() if name not in of_others}
+    of_module = {name for each in own_nodes(scope) if isinstance(each, ast.Global) for name in each.names}
+    return {name: value for name, value in found.items() if name not in of_module}
 
 
 def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:

@@ -10,7 +10,6 @@ from typing import Final
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.definitions import definition_of
 from mcp_roundtrip_tools.lint.source import (
-    Comprehension,
     Definition,
     FunctionNode,
     Source,
@@ -34,6 +33,9 @@ _CONTAINERS: Final = frozenset(
 )
 
 
+_LITERALS: Final = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
+
+
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find assignments to global variables, and changes of lists, dicts and sets of a module."""
     for function in module.functions:
@@ -52,29 +54,47 @@ def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
 
 
 def _changes_in_steps(source: Source, function: ContextFunction) -> Iterator[tuple[ast.AST, str]]:
-    """Find variables of a function with a context that the functions of its steps change."""
-    for call in function.calls:
-        given = argument(call.node, 1, "function") if call.method == "step" else None
-        changed = [] if given is None else _changed_by_step(source, given)
-        for name in (each.id for each in changed if source.scope_of(each) is function.node):
-            message = (
-                f"{name} is a variable of the tool that the step changes: later rounds do not call the "
-                "step's function, so the change is lost. Return the value from the step"
-            )
-            yield call.node, message
+    """Find variables of a tool that a step's function changes, and that the tool reads outside of steps."""
+    steps = {call.node: argument(call.node, 1) for call in function.calls if call.method == "step"}
+    given = {call: (each, definition_of(source, each).node) for call, each in steps.items() if each}
+    inside = {node for pair in given.values() for node in pair} - {function.node}
+    reads = (each for each in ast.walk(function.node) if inside.isdisjoint(source.ancestors(each)))
+    read = {each.id for each in reads if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+    for call, (argument_node, called) in given.items():
+        for name in _changed_by_step(source, function.node, argument_node, called):
+            if name in read - _assigned(function.node, call):
+                message = (
+                    f"{name} is a variable outside of the step's function, which changes it: later rounds do "
+                    "not call the function, so the change is lost. Return the value from the step"
+                )
+                yield call, message
 
 
-def _changed_by_step(source: Source, given: ast.expr) -> Iterator[ast.Name]:
-    """Yield the variables that the function of a step assigns, or whose list, dict or set it changes."""
-    called = definition_of(source, given).node
-    is_body = isinstance(called, FunctionNode | ast.Lambda)
+def _changed_by_step(
+    source: Source, function: FunctionNode, given: ast.expr, called: ast.AST
+) -> Iterator[str]:
+    """Yield the variables of a function that a step's function assigns, or whose container it changes."""
+    is_body = isinstance(called, FunctionNode | ast.Lambda) and called is not function
     # A method such as `found.append` has no body: its call is looked at.
-    for node in own_nodes(called) if is_body else [ast.Call(given, [], [])]:
+    nodes = [*own_nodes(called)] if is_body else [ast.Call(given, [], [])]
+    nonlocals = {name for each in nodes if isinstance(each, ast.Nonlocal) for name in each.names}
+    for node in nodes:
         changed = _changed(node)
-        if not isinstance(changed, ast.Name):
+        if not isinstance(changed, ast.Name) or _is_cache(source, called, node, changed.id):
             continue
-        if not isinstance(changed.ctx, ast.Load) or _is_container(definition_of(source, changed)):
-            yield changed
+        is_assigned = not isinstance(changed.ctx, ast.Load)
+        is_of_function = source.scope_of(changed) is function and _is_container(
+            definition_of(source, changed)
+        )
+        if changed.id in nonlocals if is_assigned else is_of_function:
+            yield changed.id
+
+
+def _assigned(function: FunctionNode, call: ast.Call) -> frozenset[str]:
+    """Return the variables that the result of a call is assigned to."""
+    pairs = (pair for each in own_nodes(function) for pair in assignments(each))
+    targets = (names_in(target) for target, value in pairs if call in ast.walk(value))
+    return frozenset().union(*targets)
 
 
 def _changed(node: ast.AST) -> ast.expr | None:
@@ -107,10 +127,10 @@ def _is_of_module(source: Source, changed: ast.expr) -> bool:
 def _is_container(made: Definition[ast.AST]) -> bool:
     """Return whether an expression makes a list, a dict or a set."""
     is_call = isinstance(made.node, ast.Call) and made.source.dotted(made.node.func) in _CONTAINERS
-    return is_call or isinstance(made.node, ast.List | ast.Dict | ast.Set | Comprehension)
+    return is_call or isinstance(made.node, _LITERALS)
 
 
-def _is_cache(source: Source, function: FunctionNode, node: ast.AST, name: str) -> bool:
+def _is_cache(source: Source, function: ast.AST, node: ast.AST, name: str) -> bool:
     """Return whether the change fills a cache: it depends on what the variable holds, or is named so."""
     if "cache" in name.lower():
         return True
