@@ -103,6 +103,7 @@ def test_the_layer_has_the_package_for_its_target_and_nothing_for_development(bu
     assert shipped == source
     assert not list((built.layer / "python").glob("mcp_roundtrip_*"))
     assert not (built.layer / "python/bin").exists()
+    assert not list((built.layer / "python").glob("*.dist-info/RECORD"))
     assert not list((built.layer / "python").rglob("boto3"))
     # It has 2 MB less with the compression of sam, which takes three times as long.
     assert zipped_bytes(built.layer) < 24_000_000

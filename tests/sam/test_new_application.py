@@ -303,7 +303,7 @@ def test_the_layer_ships_bytecode_and_nothing_that_runs_on_a_developers_computer
     assert {"mcp_roundtrip", "msgspec", "pydantic", "jwt", "cryptography", "aws_lambda_powertools"} <= shipped
     assert not any(name.startswith("mcp_roundtrip_") for name in shipped)
     assert "bin" not in shipped
-    # They differ from folder to folder, and so would the layer.
+    # Their content depends on the folder of the build.
     assert {path.name for path in layer.glob("*.dist-info/*")}.isdisjoint({"RECORD", "direct_url.json"})
     sources = [path for path in layer.rglob("*.py") if path.parent.name != "bin"]
     tag = NATIVE_RUNTIME.replace("python", "cpython-").replace(".", "")
