@@ -19,9 +19,8 @@ SCHEMA = {
         "size": {"$ref": "#/$defs/size"},
         "color": {"enum": ["red", "blue"]},
         "nested": {"type": "object", "required": ["a", "b"]},
-        "never": False,
     },
-    "patternProperties": {"^x-": {"type": "string"}},
+    "patternProperties": {"^x-": {"type": "string"}, "^never$": False},
     "required": ["size"],
     "additionalProperties": False,
     "$defs": {"size": {"type": "integer", "minimum": 1, "maximum": 16}},
@@ -83,6 +82,12 @@ def test_the_parameter_may_have_any_name_and_no_annotation():
 def test_a_remote_reference_is_refused_at_any_place(reference, place):
     with pytest.raises(DefinitionError, match=r"leaves the document"):
         raw({"type": "object", **place(reference)})
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_a_boolean_property_which_makes_clients_lose_every_tool_is_refused(member):
+    with pytest.raises(DefinitionError, match=r"property 'a' of input_schema is a boolean; write \{\}"):
+        raw({"type": "object", "properties": {"a": member, "b": {"items": True}}})
 
 
 def test_a_value_that_only_looks_like_a_reference_is_accepted():

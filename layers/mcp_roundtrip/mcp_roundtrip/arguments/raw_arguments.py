@@ -88,6 +88,11 @@ def _check(schema: dict[str, Any]) -> None:
                 raise DefinitionError(
                     f"{keyword} {node[keyword]!r} of input_schema leaves the document; write '#/$defs/...'"
                 )
+    for name, member in _mapping(schema.get("properties")).items():
+        if isinstance(member, bool):  # 2025-11-25 has objects only: a TypeScript client loses every tool
+            raise DefinitionError(
+                f"property {name!r} of input_schema is a boolean; write {{}} or {{'not': {{}}}} in its place"
+            )
     try:
         compact_json(schema)
     except (TypeError, ValueError):
