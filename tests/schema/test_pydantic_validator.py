@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from enum import IntEnum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 from sys import hash_info
 from typing import Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, Wi
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_JSON_VALUES
+from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_PARTS
 from support.servers import arguments_of
 
 
@@ -68,6 +68,20 @@ class Point(NamedTuple):
     x: float
 
 
+class Planet(Enum):
+    EARTH = (1.0, 2)
+    MARS = date(2026, 7, 28)
+    MOON = "moon"
+
+
+class Named(BaseModel):
+    planet: Literal[Planet.MOON]
+
+
+class Numbered(BaseModel):
+    planet: Literal["sun"]
+
+
 Tree = TypeAliasType("Tree", "datetime | str | list[Tree] | dict[str, Tree]")
 
 
@@ -108,6 +122,14 @@ def read(annotation: Any, value: Any) -> Any:
         (Open | Literal["b"], "b", "b"),
         (Point | dict[str, float], {"x": 1.0}, {"x": 1.0}),
         (Tree, [{"a": "2026-07-28T14:30:00"}], [{"a": "2026-07-28T14:30:00"}]),
+        (list[Planet], [[1, 2.0], "2026-07-28", "moon"], [*Planet]),
+        (list[Literal[Planet.EARTH, b"a"]], [[1, 2], "a"], [Planet.EARTH, b"a"]),
+        (Planet | int, [1, 2], Planet.EARTH),
+        (
+            Annotated[Named | Numbered, Field(discriminator="planet")],
+            {"planet": "moon"},
+            Named(planet=Planet.MOON),
+        ),
     ],
 )
 def test_a_value_is_read_as_its_type_or_the_alternative_whose_schema_accepts_it(
@@ -197,9 +219,9 @@ def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
-    most = [json.dumps(["[,"] * (MAX_NESTED_JSON_VALUES // count - 1))] * count
+    most = [json.dumps(["[,"] * (MAX_PARTS // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
-    with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
+    with pytest.raises(ArgumentsError, match="20000 values or hosts in strings; send fewer"):
         read(list[Json[list[str]]], [*most, "[]"])
 
 

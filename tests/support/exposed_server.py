@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
-from pydantic import AnyUrl, BaseModel, Field, JsonValue
+from pydantic import AnyUrl, BaseModel, Field, JsonValue, PostgresDsn
 
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
@@ -156,6 +156,7 @@ def scalars(
     ratio: float = 0.0,
     code: Annotated[str, Field(pattern="^(a+)+$")] = "a",
     either: int | float | Decimal | AnyUrl | bool | None = None,
+    database: PostgresDsn | None = None,
 ) -> str:
     return text
 

@@ -165,6 +165,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "digits for an integer": lambda: tool("scalars", "number", string("9")),
     "a long text for a union": lambda: tool("scalars", "either", string("9")),
     "a long link": lambda: tool("scalars", "link", '"https://' + string("a/../")[1:]),
+    "many hosts": lambda: tool("scalars", "database", '"postgres://' + string("a,", ROOM - 20)[1:-1] + 'a"'),
     "a pattern that backtracks": lambda: tool("scalars", "code", string("a", room=ROOM - 1)[:-1] + '!"'),
     "counted: a text of the longest length": lambda: tool("patterns", "text", words(SEARCH)),
     "counted: a text that is too long": lambda: tool("patterns", "text", string("a")),

@@ -8,24 +8,31 @@ pydantic's core schema is changed so that it accepts what the JSON Schema accept
 - Two names of an object that are one key, such as "1" and "1.0" of a `dict[float, ...]`, are refused.
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
-- Different values with one hash, for which a set takes quadratic time, values in strings of JSON, and the
-  time to choose alternatives are limited.
+- Different values with one hash, for which a set takes quadratic time, values in strings of JSON, hosts in
+  URLs, and the time to choose alternatives are limited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
+from enum import Enum
 from functools import cache, partial
 from sys import hash_info
 from typing import Any, Final
 
 from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
+from pydantic_core import (
+    PydanticCustomError,
+    SchemaValidator,
+    ValidationError,
+    core_schema,
+    to_jsonable_python,
+)
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.strict_json import count_json_values
+from mcp_roundtrip.protocol.strict_json import canonical_json, count_json_values
 from mcp_roundtrip.schema.core_schema_traversal import (
     CoreSchema,
     children,
@@ -59,6 +66,9 @@ _JSON_KINDS: Final[Mapping[str, str]] = {
     ),
 }
 """Types of core schemas -> the JSON that they read. Others may read any."""
+
+_SCALARS: Final = (str, int, float, type(None))
+"""Options of enumerations that pydantic finds by their JSON. It would not find a tuple, or a member."""
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
@@ -107,8 +117,16 @@ class _Changes(Struct, frozen=True):
                 schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
-            case "json":
-                return _wrapped(_read_json, schema)
+            case "enum" | "literal":
+                options = schema.get("expected") or [each.value for each in schema["members"]]
+                if not all(isinstance(each, _SCALARS) for each in options):
+                    by_json = {_as_json(each): each for each in schema.get("members", options)}
+                    return _wrapped(partial(_read_option, by_json), schema)
+            case "tagged-union":
+                tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
+                schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
+            case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
+                return _wrapped(partial(_read_parts, kind), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
             schema["fail_fast"] = True
         if kind in _HASHED:
@@ -169,6 +187,14 @@ def _json_schema_validator(schema: Any) -> Any:
         return None
 
 
+def _as_json(value: Any) -> bytes:
+    return canonical_json(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+
+
+def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
+    return read(options.get(_as_json(value), value))
+
+
 def _wrapped(check: Callable[[Any, Callable[[Any], Any]], Any], schema: Any) -> dict[str, Any]:
     """Return a schema whose values `check` reads, with a function that reads the schema."""
     ref = schema.pop("ref", None)  # references lead to the outer schema
@@ -202,8 +228,8 @@ def _read_keys(value: Any, read: Callable[[Any], Any]) -> Any:
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
-MAX_NESTED_JSON_VALUES: Final = 20_000
-"""JSON values within the strings of a request, as many as its body may have by default."""
+MAX_PARTS: Final = 20_000
+"""JSON values and hosts within the strings of a request, as many as the values of its body by default."""
 
 MAX_CHOOSING_US: Final = 500_000
 ERROR_US: Final = 20
@@ -212,7 +238,7 @@ ERROR_US: Final = 20
 
 class _Counts(Struct):
     by_hash: dict[int, set[int]] = field(default_factory=dict)
-    json_values: int = 0
+    parts: int = 0
     choosing_us: int = 0
 
 
@@ -247,12 +273,12 @@ def _limit_choosing(microseconds: int) -> None:
             )
 
 
-def _read_json(value: Any, read: Callable[[Any], Any]) -> Any:
-    """Read a text of JSON. Raises PydanticCustomError for one that has too many values."""
+def _read_parts(kind: str, value: Any, read: Callable[[Any], Any]) -> Any:
+    """Read a text of JSON, or a URL. Raises PydanticCustomError for too many values, or hosts."""
     counts = _counts.get()
     if isinstance(value, str) and counts is not None:
-        counts.json_values += count_json_values(value, MAX_NESTED_JSON_VALUES)
-        if counts.json_values > MAX_NESTED_JSON_VALUES:
-            problem = f"More than {MAX_NESTED_JSON_VALUES} values in strings of JSON; send fewer at once"
-            raise PydanticCustomError("too_many_values", problem)
+        counts.parts += count_json_values(value, MAX_PARTS) if kind == "json" else value.count(",")
+        if counts.parts > MAX_PARTS:
+            problem = f"More than {MAX_PARTS} values or hosts in strings; send fewer at once"
+            raise PydanticCustomError("too_many_parts", problem)
     return read(value)

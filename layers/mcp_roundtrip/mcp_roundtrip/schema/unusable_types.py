@@ -56,8 +56,6 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return "JSON cannot hold a class; write a Literal of names"
         case "is-instance" if isclass(schema["cls"]) and issubclass(schema["cls"], Enum):
             return "Enum has no members; write an enumeration that has some"
-        case "literal":
-            return _literal_problem(schema["expected"])
         case "dict" | "counter":
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
@@ -76,14 +74,6 @@ def _limits_problem(schema: CoreSchema) -> str | None:
         if low > high or least == "gt" or most == "lt":
             return f"no value has {least}={low} and {most}={high}; write limits that leave values"
     return None
-
-
-def _literal_problem(expected: list[Any]) -> str | None:
-    unreadable = [each for each in expected if not isinstance(each, (str, int, type(None)))]
-    if not unreadable:
-        return None
-    meant = "the enumeration itself" if isinstance(unreadable[0], Enum) else "a Literal of strings"
-    return f"JSON cannot hold {unreadable[0]!r}; write {meant}, or Literal of its value"
 
 
 def _keys_problem(keys: CoreSchema) -> str | None:
