@@ -21,15 +21,10 @@ from functools import cache, partial
 from sys import hash_info
 from typing import Any, Final
 
+import pydantic_core
 from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
-from pydantic_core import (
-    PydanticCustomError,
-    SchemaValidator,
-    ValidationError,
-    core_schema,
-    to_jsonable_python,
-)
+from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol.strict_json import canonical_json, count_json_values
@@ -188,7 +183,8 @@ def _json_schema_validator(schema: Any) -> Any:
 
 
 def _as_json(value: Any) -> bytes:
-    return canonical_json(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+    plain = pydantic_core.to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
+    return canonical_json(plain)
 
 
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
