@@ -171,7 +171,7 @@ QUEUE = "http://127.0.0.1/000000000000/jobs"
 
 
 @pytest.mark.parametrize("worker", [QUEUE, OWN])
-@pytest.mark.parametrize(("at_ms", "delay_s"), [(900, 0), (1_001, 0), (5_000, 4), (2_000_000, 900)])
+@pytest.mark.parametrize(("at_ms", "delay_s"), [(0, 0), (900, 0), (1_001, 0), (5_000, 4), (2_000_000, 900)])
 def test_a_wake_up_is_delivered_at_its_time_or_in_less_than_a_second(worker, at_ms, delay_s):
     client = Mock()
     AwsDispatcher(OneClient(client), lambda: 1_001, queue=QUEUE).dispatch_at(worker, "p#t", at_ms)
