@@ -252,6 +252,16 @@ def test_a_response_that_is_too_large_is_not_read_to_its_end(monkeypatch, start,
     assert len(call.server.requests) == 1
 
 
+def test_a_response_as_large_as_the_limit_is_read(monkeypatch):
+    wire = HEAD + b"Content-Length: 2\r\n\r\n{}"
+    monkeypatch.setattr(connections, "MAX_RESPONSE", len(wire))
+    with calling(send(wire)) as call:
+        assert call() == {}
+    monkeypatch.setattr(connections, "MAX_RESPONSE", len(wire) - 1)
+    with calling(send(wire)) as call, fails_with("response_too_large"):
+        call()
+
+
 REUSABLE = {
     "a length": HEAD + b"Content-Length: 2\r\n\r\n{}",
     "chunks": CHUNKED + b"1;x=y\r\n{\r\n01\r\n}\r\n0\r\nX: y\r\n\r\n",
