@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import AsyncContext, Context, NotAwaited, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, Elicit, NotAwaited, Server, ToolError
 from mcp_roundtrip_testing import (
     WITH_TASKS,
     CallFailed,
@@ -312,6 +312,25 @@ def test_results_that_are_too_large_for_a_state_name_their_step():
     with pytest.raises(CallFailed) as failure:
         assert Player(exports).call("export").text
     assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
+
+
+def test_a_user_is_not_asked_for_shorter_answers_if_many_steps_or_questions_exceed_a_state():
+    many = Server("many")
+
+    @many.tool
+    def steps(ctx: Context) -> bool:
+        for n in range(2_500):
+            ctx.step(str(n), lambda: None)
+        return ctx.confirm("sure", "Sure?")
+
+    @many.tool
+    def questions(ctx: Context) -> int:
+        return len(ctx.ask(*(Elicit(str(n), "Sure?", bool) for n in range(1_000))))
+
+    for tool, size in [("steps", "2500 entries and asks 1 "), ("questions", "0 entries and asks 1000 ")]:
+        with pytest.raises(CallFailed) as failure:
+            assert Player(many).call(tool).text
+        assert f"The state has {size}" in shown(failure.value)
 
 
 def test_a_result_that_is_too_large_for_the_task_table_names_its_step():

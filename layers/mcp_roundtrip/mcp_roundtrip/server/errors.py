@@ -152,14 +152,19 @@ def unsealed_state_error(
     requests: WireInputRequests,
     journal: Journal,
 ) -> ClientError:
-    """Return the error of a call whose flow has expired, or whose step results or answers are too large."""
+    """Return the error of a call whose flow has expired, or whose journal is too large."""
     if not isinstance(error, StateTooLarge):
         text = f"The call took too long for another round. Call the {call.feature.kind} again."
         return _unfinished(call, requests, text, "flow_expired")
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
-    if sum(steps.values()) > error.size // 4:
-        largest = max(steps, key=lambda key: steps[key])
-        error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
+    answers = [entry.value for entry in journal.entries if not entry.kind.is_effect]
+    answered = len(compact_json([*answers, *journal.unused_responses.values()]))
+    # The user can shorten answers, but not results, or the keys of many small results and questions.
+    if sum(steps.values()) > error.size // 4 or answered < error.size // 8:
+        error.add_note(f"The state has {len(journal.entries)} entries and asks {len(requests)} questions")
+        largest = max(steps, key=lambda key: steps[key], default=None)
+        if largest is not None:
+            error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
         call.record_failure("state_too_large", error, largest_step=largest)
         return ClientError(call.context.internal_error)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
