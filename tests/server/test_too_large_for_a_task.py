@@ -35,6 +35,12 @@ def works_first(ctx: Context, label: str = "") -> None:
     ctx.run_as_task()
 
 
+@server.tool(task="required")
+def asks_at_length(ctx: Context) -> bool:
+    ctx.run_as_task()
+    return ctx.confirm("sure", LONG)
+
+
 @pytest.fixture
 def client():
     return Deployment(server)
@@ -59,3 +65,10 @@ def test_long_capabilities_are_named_also_if_other_parts_of_the_task_are_longer(
 def test_a_long_result_of_a_step_is_an_error_in_the_log(client, label):
     assert client.call_error("returns_large_step", label=label)["code"] == -32603
     assert client.failures == ["task_too_large"]
+
+
+def test_the_log_names_the_tool_and_the_questions_that_a_task_cannot_hold(client):
+    client.run_task("asks_at_length")
+    [(event, error)] = client.observer.failures
+    assert event == "task_too_large"
+    assert "It has the open questions of 'asks_at_length': sure" in error.__notes__
