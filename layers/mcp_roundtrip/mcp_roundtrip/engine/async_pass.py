@@ -26,12 +26,7 @@ from functools import cache
 from threading import Lock
 from typing import Any, Final, NoReturn, TypeVar
 
-from mcp_roundtrip.engine.missing_await import (
-    ContextCall,
-    UnawaitedCalls,
-    alive,
-    outcome_with_unawaited,
-)
+from mcp_roundtrip.engine.missing_await import ContextCall, UnawaitedCalls, alive, outcome_with_unawaited
 from mcp_roundtrip.engine.outcomes import Done, Failed, Outcome, suspended_outcome
 from mcp_roundtrip.engine.pass_state import Run, running_function
 from mcp_roundtrip.errors import UsageError

@@ -19,12 +19,7 @@ from mcp_roundtrip.arguments.json_types import JsonForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, TASK_TTL_MS, Run
-from mcp_roundtrip.engine.question_channels import (
-    DEFAULT_POLL_INTERVAL_MS,
-    Channel,
-    InputRequest,
-    Question,
-)
+from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Channel, InputRequest, Question
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath

@@ -14,13 +14,7 @@ from typing import Any, Final
 from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
-from mcp_roundtrip.auth.callers import (
-    ANONYMOUS,
-    Caller,
-    EventAuthenticator,
-    IssuerUnavailable,
-    Unauthorized,
-)
+from mcp_roundtrip.auth.callers import ANONYMOUS, Caller, EventAuthenticator, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError

@@ -24,13 +24,7 @@ from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
-from mcp_roundtrip.server.options import (
-    CONTINUATION_CODE,
-    FALLBACKS,
-    INPUT_RESPONSES,
-    Fallback,
-    TaskSupport,
-)
+from mcp_roundtrip.server.options import CONTINUATION_CODE, FALLBACKS, INPUT_RESPONSES, Fallback, TaskSupport
 from mcp_roundtrip.server.tools import Tool, View
 
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"

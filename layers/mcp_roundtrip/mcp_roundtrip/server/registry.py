@@ -19,12 +19,7 @@ from mcp_roundtrip.server.decorator_options import (
     feature_name,
     required_capabilities,
 )
-from mcp_roundtrip.server.options import (
-    ANSWER_TOOL,
-    Fallback,
-    TaskSupport,
-    declared_members,
-)
+from mcp_roundtrip.server.options import ANSWER_TOOL, Fallback, TaskSupport, declared_members
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
 

@@ -42,12 +42,7 @@ from mcp_roundtrip.server.errors import (
     out_of_time_error,
     too_many_rounds,
 )
-from mcp_roundtrip.server.pass_and_reply import (
-    Round,
-    channels_of,
-    new_run,
-    run_pass,
-)
+from mcp_roundtrip.server.pass_and_reply import Round, channels_of, new_run, run_pass
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.tools import take_responses
 from mcp_roundtrip.state.claims import OpenState

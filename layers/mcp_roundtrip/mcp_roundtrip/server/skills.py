@@ -20,12 +20,7 @@ from msgspec.json import Decoder
 
 from mcp_roundtrip.errors import INVALID_PARAMS, DefinitionError, ProtocolError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.protocol.constants import (
-    RESOURCES_DIRECTORY_READ,
-    RESOURCES_READ,
-    SKILLS_GET,
-    SKILLS_LIST,
-)
+from mcp_roundtrip.protocol.constants import RESOURCES_DIRECTORY_READ, RESOURCES_READ, SKILLS_GET, SKILLS_LIST
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import spelling_key
 from mcp_roundtrip.protocol.strict_json import compact_json

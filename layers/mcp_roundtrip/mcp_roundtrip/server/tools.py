@@ -15,12 +15,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.options import (
-    CONTINUATION_CODE,
-    INPUT_RESPONSES,
-    QUESTIONS_URI,
-    ServerOptions,
-)
+from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, QUESTIONS_URI, ServerOptions
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, RequestContext
 
 

@@ -16,13 +16,7 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import InputRequest
-from mcp_roundtrip.internal_errors import (
-    ItemTooLarge,
-    KeyServiceError,
-    LeaseLost,
-    SettingsError,
-    StoreError,
-)
+from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, LeaseLost, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat, wait_ms
