@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mcp_roundtrip_tools.run.http.messages import Respond
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.services.aws_endpoint import Respond, lead_to_services
+from mcp_roundtrip_tools.run.services.aws_endpoint import lead_to_services
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi

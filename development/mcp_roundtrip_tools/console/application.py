@@ -10,7 +10,7 @@ from mcp_roundtrip.entry.catalog_and_forwarding import Catalog
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp, invoke
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
-from mcp_roundtrip_tools.run.issuer.clients import OAuthError
+from mcp_roundtrip_tools.run.issuer.issuer import OAuthError
 from mcp_roundtrip_tools.run.project import SourceError, fingerprint, source_files
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.template.functions import find_function

@@ -29,10 +29,10 @@ from mcp_roundtrip_tools.console.requests import (
 )
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
-from mcp_roundtrip_tools.run.api_gateway.routing import path_parameters
+from mcp_roundtrip_tools.run.api_gateway.gateway import path_parameters
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
-from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
+from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response, error_response, json_response
 
 WEB: Final = Path(__file__).with_name("web")
 
@@ -119,7 +119,7 @@ class Console:
     `endpoint` answers those that its page sends to the API, whose port is `endpoint_port`.
     """
 
-    def __init__(self, app: LocalApp, endpoint: Callable[[Request], Response], endpoint_port: int) -> None:
+    def __init__(self, app: LocalApp, endpoint: Respond, endpoint_port: int) -> None:
         self._app = app
         self._endpoint = endpoint
         self._endpoint_port = endpoint_port

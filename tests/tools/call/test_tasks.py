@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from mcp_roundtrip_tools.call.calls import Caller
+from mcp_roundtrip_tools.call.command import Caller
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
 from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions
 from mcp_roundtrip_tools.call.server import McpServer

@@ -10,9 +10,7 @@ import pytest
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.events import main as events
 from mcp_roundtrip_tools.new import command as new
-from mcp_roundtrip_tools.new import package_source
-from mcp_roundtrip_tools.new.command import MAX_NAME, main, render
-from mcp_roundtrip_tools.new.package_source import APPLICATION, package_files
+from mcp_roundtrip_tools.new.command import APPLICATION, MAX_NAME, main, package_files, render
 from mcp_roundtrip_tools.template.model import RUNTIMES
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
@@ -26,7 +24,7 @@ NEW = render("orders", "python3.12", "x86_64")
 @pytest.fixture
 def origin(monkeypatch):
     """Set the record of where the package was installed from."""
-    return lambda record: monkeypatch.setattr(package_source, "_origin", lambda: record)
+    return lambda record: monkeypatch.setattr(new, "_origin", lambda: record)
 
 
 @pytest.fixture
@@ -137,7 +135,7 @@ def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch,
         built.append(requirement)
         return folder / WHEEL
 
-    monkeypatch.setattr(package_source, "_build", build)
+    monkeypatch.setattr(new, "_build", build)
     assert main([str(tmp_path / "orders")]) == 0
     assert built == [requirement]
 

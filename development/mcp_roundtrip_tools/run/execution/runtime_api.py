@@ -1,6 +1,7 @@
 """The Lambda Runtime API of a process ("Using the Lambda runtime API for custom runtimes", 2018-06-01)."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from uuid import uuid4
@@ -55,6 +56,8 @@ class Fault:
 
 
 Report = Ready | InvocationResult | Fault
+
+RunFunction = Callable[[InvokeRequest], InvocationResult]
 
 
 class RuntimeApi:

@@ -1,6 +1,7 @@
 """HTTP requests and responses, as the servers and their handlers exchange them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,9 @@ class Response:
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+
+
+Respond = Callable[[Request], Response]
 
 
 def json_response(status: int, document: Any) -> Response:

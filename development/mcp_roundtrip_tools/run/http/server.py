@@ -5,7 +5,7 @@ import socket
 import socketserver
 import sys
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from email.utils import formatdate
 from http.client import responses
@@ -14,7 +14,7 @@ from typing import Any, Self
 import h11
 
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES, refuse_other_users, refuse_wrong_host
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response
 
 MAX_BODY = 64 * 1024 * 1024
 """The largest request body in bytes, unless a server has a limit of its own."""
@@ -52,7 +52,7 @@ class HttpServer(socketserver.ThreadingTCPServer):
 
     def __init__(
         self,
-        respond: Callable[[Request], Response],
+        respond: Respond,
         *,
         port: int = 0,
         max_body: int = MAX_BODY,
@@ -112,7 +112,7 @@ class HttpServer(socketserver.ThreadingTCPServer):
             super().handle_error(request, client_address)
 
 
-def listen_near(respond: Callable[[Request], Response], port: int, max_body: int) -> HttpServer:
+def listen_near(respond: Respond, port: int, max_body: int) -> HttpServer:
     """Return a server at this port, or at a free one if the port is in use, 0 or above the last one."""
     try:
         return HttpServer(respond, port=port if port <= _LAST_PORT else 0, max_body=max_body)

@@ -11,8 +11,17 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from mcp_roundtrip_tools.run.issuer.clients import OAuthError
 from mcp_roundtrip_tools.template.model import TemplateError
+
+
+class OAuthError(ValueError):
+    """A request is refused. `code` is of RFC 6749 §4.1.2.1 and §5.2, RFC 7591 §3.2.2 or RFC 8707 §2."""
+
+    def __init__(self, code: str, description: str) -> None:
+        super().__init__(description)
+        self.code = code
+        self.description = description
+
 
 _NAME: Final = re.compile(r"[^\s\x00-\x1f\x7f](?:[^\x00-\x1f\x7f]{0,126}[^\s\x00-\x1f\x7f])?")
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,256}")

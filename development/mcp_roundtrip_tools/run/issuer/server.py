@@ -1,17 +1,20 @@
-"""The HTTP endpoints of the local issuer."""
+"""The HTTP endpoints of the local issuer. Its page, to choose a user and scopes, works without scripts."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from html import escape
 from typing import Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from mcp_roundtrip.protocol.strict_json import parse_json
+from mcp_roundtrip.question_ui.controls import render_boxes, render_group
+from mcp_roundtrip.question_ui.page import STYLE_SOURCE, render_document
 from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
-from mcp_roundtrip_tools.run.issuer.clients import OAuthError, register
 from mcp_roundtrip_tools.run.issuer.grants import (
     Grant,
     OneTimeGrants,
@@ -19,9 +22,102 @@ from mcp_roundtrip_tools.run.issuer.grants import (
     check_resource,
     read_request,
     redirect,
+    register,
 )
-from mcp_roundtrip_tools.run.issuer.issuer import LIFETIME_S, LocalIssuer, User, check_name, parse_scopes
-from mcp_roundtrip_tools.run.issuer.page import error_page, sign_in_page
+from mcp_roundtrip_tools.run.issuer.issuer import (
+    LIFETIME_S,
+    LocalIssuer,
+    OAuthError,
+    User,
+    check_name,
+    parse_scopes,
+)
+
+_SOURCE: Final = re.compile(r"[a-z][a-z0-9+.-]*:(?://[a-z0-9.:\[\]-]+)?", re.IGNORECASE)
+
+
+def sign_in_page(request: Grant, issuer: LocalIssuer, given: Mapping[str, str]) -> Response:
+    """Return the page for a request. `given` are its parameters, which the form sends again."""
+    users, answered_at = issuer.users, _origin(request.redirect_uri)
+    body = f"""\
+<h1>Sign in to {escape(issuer.resource)}</h1>
+<p><strong>{escape(request.client.name)}</strong> asks for access. The answer goes to \
+<code>{escape(answered_at)}</code>.</p>
+<p class="note">This is the local issuer of <code>make run</code>. It has no passwords: everyone who uses \
+this computer may be any user. Its tokens are valid for this run only.</p>
+<form method="post" action="/authorize">
+{_hidden(given)}
+{_users(users)}
+{_scopes(users[0].default_scopes(request.scopes), request.scopes)}
+<div class="actions"><button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="deny">Deny</button></div>
+</form>"""
+    return _page("Sign in", body, form_action=answered_at)
+
+
+def error_page(code: str, description: str, location: str | None = None) -> Response:
+    """Return the page for a refused request; its client gets the error only if the user opens `location`."""
+    body = f"<h1>This request is refused</h1>\n<p><code>{escape(code)}</code>: {escape(description)}.</p>"
+    if location is not None:
+        body += f'\n<p><a href="{escape(location)}">Tell the client at {escape(_origin(location))}</a></p>'
+    return _page("Refused", body, status=400)
+
+
+def _hidden(given: Mapping[str, str]) -> str:
+    return "\n".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in given.items()
+    )
+
+
+def _boxes(kind: str, name: str, texts: Iterable[str], chosen: Iterable[str]) -> str:
+    """Return a box for each text, whose value is the text."""
+    options = [(escape(text), text) for text in texts]
+    return render_boxes(kind, name, options, {escape(text) for text in chosen})
+
+
+def _users(users: Sequence[User]) -> str:
+    boxes = _boxes("radio", "user", [each.name for each in users], [users[0].name])
+    other = '<input type="text" name="other_user" maxlength="128" autocomplete="off">'
+    return render_group("user", "User", [], f"{boxes}<label>or another user: {other}</label>", "")
+
+
+def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
+    marked = {*selected}
+    shown = sorted(marked | {*requested})
+    if not shown:
+        return '<p class="note">No scopes are requested.</p>'
+    return render_group("granted", "Scopes", [], _boxes("checkbox", "granted", shown, marked), "")
+
+
+def _origin(uri: str) -> str:
+    """Return the origin of a redirect URI; of a URI of an application its scheme."""
+    parts = urlsplit(uri)
+    return (
+        f"{parts.scheme}://{parts.netloc}"
+        if parts.netloc and parts.scheme in ("http", "https")
+        else f"{parts.scheme}:"
+    )
+
+
+_HEADERS: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+)
+
+
+def _page(title: str, body: str, *, status: int = 200, form_action: str = "") -> Response:
+    # Browsers apply form-action to the redirect that answers a form, too.
+    source = form_action if _SOURCE.fullmatch(form_action) else ""
+    policy = (
+        f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'self' {source}; "
+        "frame-ancestors 'none'"
+    )
+    headers = (("content-type", "text/html; charset=utf-8"), ("content-security-policy", policy), *_HEADERS)
+    return Response(status, headers, render_document(title, body).encode())
+
 
 CODE_LIFETIME_S: Final = 60
 REFRESH_LIFETIME_S: Final = 30 * 24 * 3_600
@@ -206,9 +302,8 @@ def serve_issuer(
     users: Sequence[User], resource: Callable[[], str], *, port: int = 0
 ) -> Iterator[LocalIssuer]:
     """Run an issuer for an endpoint until the block ends. If `port` is in use, another one is selected."""
-    respond: list[Callable[[Request], Response]] = []
-    with closing(listen_near(lambda request: respond[0](request), port, MAX_BODY)) as server:
+    with closing(listen_near(lambda request: endpoints.respond(request), port, MAX_BODY)) as server:
         issuer = LocalIssuer(server.url, users, resource)
-        respond.append(IssuerServer(issuer).respond)
+        endpoints = IssuerServer(issuer)
         server.start()
         yield issuer

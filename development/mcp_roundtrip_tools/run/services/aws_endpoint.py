@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, unquote
 from mcp_roundtrip.tasks.model import ENTRY, INPUT
 from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.http.browser_protection import refuse_web_page
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, ServiceCall, caused_by
 from mcp_roundtrip_tools.template.model import function_name
@@ -51,8 +51,6 @@ def respond_json(operation: Callable[[], Mapping[str, Any] | None], version: str
 
 
 _CREDENTIAL = re.compile(r"AWS4-HMAC-SHA256 .*?\bCredential=([^/,\s]+)/(?:[0-9]+/[a-z0-9-]+/([a-z0-9-]+)/)?")
-
-Respond = Callable[[Request], Response]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,16 @@ both override the template's environment variables.
 """
 
 import importlib.util
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Respond
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
-
-Respond = Callable[[Request], Response]
 
 
 @contextmanager

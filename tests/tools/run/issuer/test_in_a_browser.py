@@ -4,7 +4,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.issuer.clients import register
+from mcp_roundtrip_tools.run.issuer.grants import register
 from mcp_roundtrip_tools.run.issuer.issuer import User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from support import browser

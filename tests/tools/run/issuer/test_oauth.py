@@ -11,8 +11,7 @@ import jwt
 import pytest
 
 from mcp_roundtrip_tools.client.http import LOCAL_USER
-from mcp_roundtrip_tools.run.issuer.clients import Client
-from mcp_roundtrip_tools.run.issuer.grants import Grant, OneTimeGrants
+from mcp_roundtrip_tools.run.issuer.grants import Client, Grant, OneTimeGrants
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, User
 from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from support.html_form import BrowserForm
