@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import yaml
 
-from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.deployer_policy.statements import Needed
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS, Needed
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 PIPELINE: Final = Path("platform/pipeline/template.yaml")
@@ -57,7 +56,7 @@ def statements(types: Iterable[str]) -> list[Needed]:
     unknown = sorted(set(types) - PERMISSIONS.keys())
     if unknown:
         raise UnknownType(
-            f"{', '.join(unknown)}: add the permissions to mcp_roundtrip_tools/deployer_policy/permissions.py"
+            f"{', '.join(unknown)}: add the permissions to mcp_roundtrip_tools/deployer_policy/permissions.yaml"
         )
     merged: dict[tuple[Any, ...], Needed] = {}
     for needed in (each for name in sorted(types) for each in PERMISSIONS[name]):

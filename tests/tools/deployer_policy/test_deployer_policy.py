@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.deployer_policy import statements as iam
 from mcp_roundtrip_tools.deployer_policy.__main__ import (
     MAX_POLICY,
     UnknownType,
@@ -17,8 +16,7 @@ from mcp_roundtrip_tools.deployer_policy.__main__ import (
     statements,
     types_of,
 )
-from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.deployer_policy.statements import Needed
+from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS, RESOURCES, Needed
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
 from support.transformed_template import transformed_file
@@ -28,15 +26,21 @@ PIPELINE = ROOT / "platform/pipeline/template.yaml"
 
 WILDCARDS = {
     "*": "no resources: listing, creating what has a random id, and network interfaces",
-    iam.MAPPING: "ids of event source mappings are random; the tags of one say nothing about its function",
-    iam.KEYS: "ids are random; the condition allows keys that sign or derive, none that encrypts data",
-    iam.APIS[1]: "ids of APIs are random",
-    iam.APIS[2]: "ARNs of tags contain those ids",
-    iam.DOMAINS[1]: "the name of the domain is a parameter of the application",
-    iam.SETTINGS_VERSIONS: "ids of AppConfig applications are random",
-    iam.DEPLOYMENT_CONFIGURATIONS: "AWS's configurations have the account in their ARN; they are only read",
-    iam.CHANGES: "ids of changes are random; they are only read",
-    iam.API_GATEWAY_ROLE: "API Gateway chooses the name; the condition allows only its own role",
+    RESOURCES[
+        "mapping"
+    ]: "ids of event source mappings are random; the tags of one say nothing about its function",
+    RESOURCES[
+        "keys"
+    ]: "ids are random; the condition allows keys that sign or derive, none that encrypts data",
+    RESOURCES["api"]: "ids of APIs are random",
+    RESOURCES["api_tags"]: "ARNs of tags contain those ids",
+    RESOURCES["domain"]: "the name of the domain is a parameter of the application",
+    RESOURCES["settings_versions"]: "ids of AppConfig applications are random",
+    RESOURCES[
+        "deployment_configurations"
+    ]: "AWS's configurations have the account in their ARN; they are only read",
+    RESOURCES["changes"]: "ids of changes are random; they are only read",
+    RESOURCES["api_gateway_role"]: "API Gateway chooses the name; the condition allows only its own role",
 }
 """Resources with a wildcard outside a name that begins with the stack's, with the reason."""
 
@@ -103,7 +107,7 @@ def test_what_changes_any_resource_of_a_service_is_limited_by_a_condition():
 def test_roles_are_only_passed_to_the_services_that_the_template_uses():
     [passing] = [each for each in needed() if "iam:PassRole" in each.actions]
     assert passing.conditions == {
-        "StringEquals": {"iam:PassedToService": ("lambda.amazonaws.com", "codedeploy.amazonaws.com")}
+        "StringEquals": {"iam:PassedToService": ["lambda.amazonaws.com", "codedeploy.amazonaws.com"]}
     }
     assert all("${ApplicationStack}" in each for each in passing.resources)
 
@@ -112,7 +116,7 @@ def test_with_a_boundary_no_role_is_created_without_it():
     creating = [each for each in needed() if "iam:CreateRole" in each.actions]
     assert {each.only_if: each.conditions for each in creating} == {
         "HasPermissionsBoundary": {
-            "StringEquals": {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}
+            "StringEquals": {"iam:PermissionsBoundary": ["${PermissionsBoundaryArn}"]}
         },
         "HasNoPermissionsBoundary": None,
     }
@@ -125,7 +129,7 @@ def test_with_a_boundary_no_role_gets_permissions_without_it():
         found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
         assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}
         bounded = found["HasPermissionsBoundary"]
-        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": ("${PermissionsBoundaryArn}",)}
+        assert bounded["StringEquals"] == {"iam:PermissionsBoundary": ["${PermissionsBoundaryArn}"]}
 
 
 def test_the_key_of_the_data_is_only_used_through_dynamodb():
