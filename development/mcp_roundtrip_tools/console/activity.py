@@ -62,7 +62,7 @@ def exchange_row(exchange: HttpExchange) -> dict[str, Any]:
     return {
         **members(exchange, "id", "started_at_ms", "duration_ms"),
         **members(summary, "kind", "subject", "details", "failure"),
-        "isFromConsole": exchange.from_console,
+        "isFromConsole": exchange.request.from_console,
         "client": client if isinstance(client, str) else None,
         # The function that answered: the front door's owner, not the front door.
         **(members(invocations[-1], "environment_id", "is_new_environment") if invocations else {}),
@@ -72,9 +72,10 @@ def exchange_row(exchange: HttpExchange) -> dict[str, Any]:
 def exchange_document(exchange: HttpExchange) -> dict[str, Any]:
     """Return a request with its response and everything that it caused."""
     return {
-        **members(exchange, "id", "started_at_ms", "duration_ms", "method", "path", "status"),
-        "requestBody": body_document(exchange.request_body),
-        "responseBody": body_document(exchange.response_body),
+        **members(exchange, "id", "started_at_ms", "duration_ms", "path", "status"),
+        "method": exchange.request.method,
+        "requestBody": body_document(exchange.request.body),
+        "responseBody": None if exchange.response is None else body_document(exchange.response.body),
         "invocations": [invocation_document(each) for each in exchange.invocations],
     }
 

@@ -31,7 +31,7 @@ from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
 from mcp_roundtrip_tools.run.api_gateway.gateway import path_parameters
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
+from mcp_roundtrip_tools.run.http.browser_protection import PAGE_HEADERS, refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response, error_response, json_response
 
 WEB: Final = Path(__file__).with_name("web")
@@ -58,12 +58,9 @@ SECURITY_HEADERS: Final = (
         "default-src 'self'; img-src 'self' data: blob:; media-src 'self' data: blob:; base-uri 'none'; "
         "form-action 'self'; frame-ancestors 'none'",
     ),
-    ("x-content-type-options", "nosniff"),
-    ("cache-control", "no-store"),
-    ("referrer-policy", "no-referrer"),
     # A page of another site can neither load a file nor keep a reference to the console's window.
     ("cross-origin-resource-policy", "same-origin"),
-    ("cross-origin-opener-policy", "same-origin"),
+    *PAGE_HEADERS,
 )
 
 

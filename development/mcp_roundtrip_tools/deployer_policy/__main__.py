@@ -55,9 +55,7 @@ def statements(types: Iterable[str]) -> list[Needed]:
     """Return the permissions of these types, merged by resources and conditions. Raises UnknownType."""
     unknown = sorted(set(types) - PERMISSIONS.keys())
     if unknown:
-        raise UnknownType(
-            f"{', '.join(unknown)}: add the permissions to mcp_roundtrip_tools/deployer_policy/permissions.yaml"
-        )
+        raise UnknownType(f"{', '.join(unknown)}: add the permissions to deployer_policy/permissions.yaml")
     merged: dict[tuple[Any, ...], Needed] = {}
     for needed in (each for name in sorted(types) for each in PERMISSIONS[name]):
         key = (needed.resources, repr(needed.conditions), needed.only_if)

@@ -16,6 +16,7 @@ from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tasks import task_keys
 from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
@@ -204,7 +205,7 @@ def test_a_traceback_shows_the_author_the_values_of_the_request(console):
 def test_activity_has_the_newest_of_many_requests():
     recorder = RunRecorder()
     for number in range(MAX_EXCHANGES + 1):
-        recorder.begin_exchange(HttpExchange(str(number), number, "POST", "/mcp", (), b""))
+        recorder.begin_exchange(HttpExchange(str(number), number, Request("POST", "/mcp", ())))
     app: Any = SimpleNamespace(recorder=recorder)
     found = show_activity(app, ApiRequest({}, {}))["exchanges"]
     assert [each["id"] for each in found] == [str(number) for number in range(1, MAX_EXCHANGES + 1)]

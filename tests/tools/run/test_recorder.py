@@ -2,6 +2,7 @@ from itertools import count
 
 import pytest
 
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import MAX_LINES, Event, HttpExchange, Note, caused_by
 
@@ -13,7 +14,7 @@ def recorder():
 
 
 def begin_request(recorder, name):
-    exchange = HttpExchange(name, recorder.now_ms(), "POST", "/mcp", (), b"")
+    exchange = HttpExchange(name, recorder.now_ms(), Request("POST", "/mcp", ()))
     recorder.begin_exchange(exchange)
     return exchange
 
@@ -26,7 +27,7 @@ def begin_worker(recorder, trigger="async", caller=None):
 def test_the_oldest_ended_roots_are_dropped_first(recorder):
     worker = begin_worker(recorder)
     for name in "abcd":
-        recorder.end_exchange(begin_request(recorder, name), 200, (), b"")
+        recorder.end_exchange(begin_request(recorder, name), Response(200))
     assert [root.id for root in recorder.wait_after(0, 0)[1]] == ["worker", "c", "d"]
     assert recorder.invocation("worker") is worker
     recorder.end_invocation(worker, b"{}", error=None, init_ms=None)
@@ -50,7 +51,7 @@ def test_large_roots_are_dropped_before_there_are_many():
 def test_what_happens_below_a_dropped_root_is_no_change(recorder):
     dropped, *_ = [begin_request(recorder, name) for name in "abcd"]
     before = recorder.wait_after(0, 0)
-    recorder.end_exchange(dropped, 200, (), b"")
+    recorder.end_exchange(dropped, Response(200))
     assert recorder.wait_after(0, 0) == before
 
 

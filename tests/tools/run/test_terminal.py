@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange, ServiceCall, caused_by
 from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal
@@ -33,7 +34,9 @@ class Run:
 
     def begin(self, message, path="/mcp", headers=None, method="POST"):
         body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        exchange = HttpExchange(next(self._ids), 0, method, path, tuple((headers or {}).items()), body)
+        exchange = HttpExchange(
+            next(self._ids), 0, Request(method, path, tuple((headers or {}).items()), body)
+        )
         self.recorder.begin_exchange(exchange)
         return exchange
 
@@ -52,7 +55,7 @@ class Run:
 
     def respond(self, exchange, response, status=200, content_type="application/json"):
         body = response if isinstance(response, bytes) else json.dumps(response).encode()
-        self.recorder.end_exchange(exchange, status, (("Content-Type", content_type),), body)
+        self.recorder.end_exchange(exchange, Response(status, (("Content-Type", content_type),), body))
 
     def answer(self, message, response, *lines, status=200, **more):
         """Answer a request by the function weather, which prints lines; return the lines that are written."""

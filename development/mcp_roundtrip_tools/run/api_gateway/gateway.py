@@ -226,19 +226,11 @@ class Gateway:
 
     def respond(self, request: Request) -> Response:
         """Answer one request and record it."""
-        exchange = HttpExchange(
-            str(uuid.uuid4()),
-            self.recorder.now_ms(),
-            request.method,
-            request.target.partition("?")[0],  # a query may contain secrets
-            request.headers,
-            request.body,
-            request.from_console,
-        )
+        exchange = HttpExchange(str(uuid.uuid4()), self.recorder.now_ms(), request)
         self.recorder.begin_exchange(exchange)
         response = self._with_cors(request, exchange)
         response = replace(response, headers=(*response.headers, ("apigw-requestid", exchange.id)))
-        self.recorder.end_exchange(exchange, response.status, response.headers, response.body)
+        self.recorder.end_exchange(exchange, response)
         return response
 
     def _with_cors(self, request: Request, exchange: HttpExchange) -> Response:

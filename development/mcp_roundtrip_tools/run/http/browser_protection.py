@@ -13,6 +13,15 @@ LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The host names of this computer in URLs that no name service resolves."""
 
 
+PAGE_HEADERS: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+)
+"""Headers of each page, beside its Content-Security-Policy."""
+
+
 def refuse_wrong_host(request: Request, port: int, names: Collection[str] = LOCAL_NAMES) -> Response | None:
     """Return 421 for a request whose Host is not one of the names and `port` (RFC 9110 §15.5.20)."""
     host = request.header("host")

@@ -34,10 +34,6 @@ _LAST_PORT = 65_535
 _TEXT = (("content-type", "text/plain; charset=utf-8"),)
 
 
-class BadRequest(Exception):
-    """HTTP/1.1 does not allow the request; the message says why."""
-
-
 class HttpServer(socketserver.ThreadingTCPServer):
     """Listen at once; answer requests with `respond` from `start` until `close`.
 
@@ -140,7 +136,7 @@ class _Handler(socketserver.BaseRequestHandler):
             if not isinstance(head, h11.Request):
                 return False
             request = self._read(head)
-        except (h11.RemoteProtocolError, BadRequest) as error:
+        except h11.RemoteProtocolError as error:
             self._refuse(str(error))
             return False
         wrong_host = refuse_wrong_host(request, self.server.port, self.server.names)
@@ -163,14 +159,14 @@ class _Handler(socketserver.BaseRequestHandler):
     def _read(self, head: h11.Request) -> Request:
         headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers)
         if head.method == b"CONNECT":  # h11 would switch protocols with the response
-            raise BadRequest("CONNECT is not supported: send the request itself")
+            raise h11.RemoteProtocolError("CONNECT is not supported: send the request itself")
         names = [name for name, _ in headers]
         if "transfer-encoding" in names and ("content-length" in names or head.http_version < b"1.1"):
             # Request smuggling: h11 uses the encoding (RFC 9112 §6.3), a proxy may use the length.
-            raise BadRequest("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
+            raise h11.RemoteProtocolError("Transfer-Encoding needs HTTP/1.1 and excludes Content-Length")
         target = head.target.decode("latin-1")
         if not target.startswith(("/", "*")):  # a whole URL, whose authority would replace the Host header
-            raise BadRequest("the target must be a path: this server is no proxy")
+            raise h11.RemoteProtocolError("the target must be a path: this server is no proxy")
         body, too_large = self._read_body(dict(headers))
         return Request(
             head.method.decode("latin-1"),

@@ -12,7 +12,7 @@ from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.question_ui.controls import render_boxes, render_group
 from mcp_roundtrip.question_ui.page import STYLE_SOURCE, render_document
 from mcp_roundtrip_tools.client.http import CALL_CLIENT, LOCAL_USER
-from mcp_roundtrip_tools.run.http.browser_protection import refuse_cross_origin
+from mcp_roundtrip_tools.run.http.browser_protection import PAGE_HEADERS, refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, json_response
 from mcp_roundtrip_tools.run.http.server import listen_near
 from mcp_roundtrip_tools.run.issuer.grants import (
@@ -100,14 +100,6 @@ def _origin(uri: str) -> str:
     )
 
 
-_HEADERS: Final = (
-    ("x-content-type-options", "nosniff"),
-    ("cache-control", "no-store"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-opener-policy", "same-origin"),
-)
-
-
 def _page(title: str, body: str, *, status: int = 200, form_action: str = "") -> Response:
     # Browsers apply form-action to the redirect that answers a form, too.
     source = form_action if _SOURCE.fullmatch(form_action) else ""
@@ -115,7 +107,11 @@ def _page(title: str, body: str, *, status: int = 200, form_action: str = "") ->
         f"default-src 'none'; style-src {STYLE_SOURCE}; base-uri 'none'; form-action 'self' {source}; "
         "frame-ancestors 'none'"
     )
-    headers = (("content-type", "text/html; charset=utf-8"), ("content-security-policy", policy), *_HEADERS)
+    headers = (
+        ("content-type", "text/html; charset=utf-8"),
+        ("content-security-policy", policy),
+        *PAGE_HEADERS,
+    )
     return Response(status, headers, render_document(title, body).encode())
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Final
 from uuid import uuid4
 
+from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.observation.records import (
     Ended,
     Event,
-    Headers,
     HttpExchange,
     LogLine,
     Note,
@@ -63,14 +63,14 @@ class RunRecorder:
         """Record a request."""
         with self._changed:
             self._roots[exchange.id] = exchange
-            self._touch(exchange, len(exchange.request_body))
+            self._touch(exchange, len(exchange.request.body))
 
-    def end_exchange(self, exchange: HttpExchange, status: int, headers: Headers, body: bytes) -> None:
+    def end_exchange(self, exchange: HttpExchange, response: Response) -> None:
         """Record the response to a request."""
         with self._changed:
-            exchange.status, exchange.response_headers, exchange.response_body = status, headers, body
+            exchange.response = response
             exchange.duration_ms = self.now_ms() - exchange.started_at_ms
-            self._touch(exchange, len(body))
+            self._touch(exchange, len(response.body))
         self._tell(Ended(exchange))
 
     def begin_invocation(

@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from mcp_roundtrip_tools.client.http import json_object, last_message
-
-Headers = tuple[tuple[str, str], ...]
+from mcp_roundtrip_tools.run.http.messages import Request, Response
 
 MAX_LINES: Final = 1_000
 """The log lines that an invocation keeps, the newest."""
@@ -119,25 +118,27 @@ class RecordedInvocation:
 
 @dataclass(slots=True, eq=False)
 class HttpExchange:
-    """A request to the HTTP API and its response; until that is sent, `duration_ms` and `status` are None.
+    """A request to the HTTP API and its response; until that is sent, it and `duration_ms` are None.
 
-    `id` is the value of the response header `apigw-requestid`. `path` has no query, which may contain
-    secrets. `from_console`: the client that the console plays has sent it.
+    `id` is the value of the response header `apigw-requestid`.
     """
 
     id: str
     started_at_ms: float
-    method: str
-    path: str
-    request_headers: Headers
-    request_body: bytes
-    from_console: bool = False
+    request: Request
     duration_ms: float | None = None
-    status: int | None = None
-    response_headers: Headers = ()
-    response_body: bytes = b""
+    response: Response | None = None
     invocations: list[RecordedInvocation] = field(default_factory=list)
     changed: int = 0
+
+    @property
+    def path(self) -> str:
+        """The path without the query, which may contain secrets."""
+        return self.request.target.partition("?")[0]
+
+    @property
+    def status(self) -> int | None:
+        return None if self.response is None else self.response.status
 
     @property
     def root(self) -> Root:
@@ -187,22 +188,18 @@ def walk(root: Root) -> Iterator[RecordedInvocation]:
 
 def request_message(exchange: HttpExchange) -> dict[str, Any]:
     """Return the JSON-RPC message of a request; an empty object if there is none."""
-    return json_object(exchange.request_body)
+    return json_object(exchange.request.body)
 
 
 def response_message(exchange: HttpExchange) -> dict[str, Any]:
     """Return the JSON-RPC response; an empty object if there is none."""
-    return last_message(exchange.response_body.decode("utf-8", "replace"))
-
-
-def header(headers: Headers, name: str) -> str:
-    """Return the first value of a header in lower case; an empty text if it is absent."""
-    return next((value for key, value in headers if key.lower() == name), "")
+    body = b"" if exchange.response is None else exchange.response.body
+    return last_message(body.decode("utf-8", "replace"))
 
 
 def is_challenge(exchange: HttpExchange) -> bool:
     """Return whether a response asks for a token, which the request did not have (RFC 6750 §3)."""
-    return exchange.status == 401 and not header(exchange.request_headers, "authorization")
+    return exchange.status == 401 and not exchange.request.header("authorization")
 
 
 def member(document: Any, *path: str) -> Any:

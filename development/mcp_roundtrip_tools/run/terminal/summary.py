@@ -12,7 +12,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
     Root,
-    header,
     is_challenge,
     member,
     request_message,
@@ -61,7 +60,7 @@ def summarize(root: Root) -> Summary:
         request, response = request_message(root), response_message(root)
         is_call = isinstance(request.get("method"), str)
         return Summary(
-            kind=request["method"] if is_call else f"{root.method} {root.path}",
+            kind=request["method"] if is_call else f"{root.request.method} {root.path}",
             subject=_subject(request) if is_call else "",
             details=tuple(_details(root, request, response, event)),
             environments=_environments(root),
@@ -105,9 +104,7 @@ def _subject(request: Mapping[str, Any]) -> str:
 def _details(
     exchange: HttpExchange, request: Mapping[str, Any], response: Mapping[str, Any], event: Mapping[str, Any]
 ) -> Iterator[str]:
-    version = header(exchange.request_headers, "mcp-protocol-version") or member(
-        request, "params", "protocolVersion"
-    )
+    version = exchange.request.header("mcp-protocol-version") or member(request, "params", "protocolVersion")
     if isinstance(version, str) and version not in ("", PROTOCOL_VERSION):
         yield version
     outcome, requests = str(event.get("outcome", "")), member(response, "result", "inputRequests")

@@ -23,7 +23,6 @@ from mcp_roundtrip_tools.run.observation.records import (
     Printed,
     RecordedInvocation,
     Root,
-    header,
     members,
 )
 from mcp_roundtrip_tools.run.options import DEFAULT_PORT
@@ -121,8 +120,10 @@ class PlainLines:
             case Note():
                 self._log(event.text)
             case Ended(HttpExchange() as each):
-                method = header(each.request_headers, "mcp-method") or "-"
-                text = f"{each.method} {each.path} {method} {each.status} {each.duration_ms or 0:.1f} ms"
+                method = each.request.header("mcp-method") or "-"
+                text = (
+                    f"{each.request.method} {each.path} {method} {each.status} {each.duration_ms or 0:.1f} ms"
+                )
                 self._log(one_line(text))
 
 
@@ -151,7 +152,7 @@ def _exchange(exchange: HttpExchange) -> dict[str, Any]:
     return {
         **members(exchange, "id", "path", "status"),
         **_times(exchange, "started_at_ms", "duration_ms"),
-        "httpMethod": exchange.method,
+        "httpMethod": exchange.request.method,
         "method": summary.kind if "/" in summary.kind and " " not in summary.kind else None,
         "name": summary.subject or None,
         **{name: event.get(name) for name in ("round", "outcome", "asked")},
