@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
 from msgspec.structs import replace
@@ -102,49 +103,41 @@ _ports = replace(make_ports(), observer=LogObserver())
 
 server = Server("exposed", ports=lambda: _ports)
 
-LISTS: Mapping[str, Any] = {
-    "integers": list[int],
-    "numbers": set[int],
-    "models": list[Eight],
-    "mapped": dict[str, Eight],
-    "records": list[Record],
-    "chosen": list[Chosen],
-    "alike_choices": list[Alike],
-    "animals": list[Cat | Dog | Point | Eight],
+PLAIN: Mapping[str, tuple[str, Any]] = {
+    "integers": ("items", list[int]),
+    "numbers": ("items", set[int]),
+    "models": ("items", list[Eight]),
+    "mapped": ("items", dict[str, Eight]),
+    "records": ("items", list[Record]),
+    "chosen": ("items", list[Chosen]),
+    "alike_choices": ("items", list[Alike]),
+    "animals": ("items", list[Cat | Dog | Point | Eight]),
+    "tree": ("root", Tree),
+    "wide": ("value", Wide),
+    "folder": ("root", Folder),
+    "formula": ("expression", Formula),
+    "free": ("value", JsonValue),
+    "region": ("name", Annotated[str, McpHeader("Region")]),
 }
-"""Tool -> the type of its argument `items`."""
+"""Tool -> its only argument, and the type of it."""
 
 
-def _counting(kind: Any) -> Callable[..., int]:
-    def count(items: Any) -> int:
-        return len(items)
+def _taking(name: str, kind: Any) -> Callable[..., int]:
+    def take(**arguments: Any) -> int:
+        return len(arguments)
 
-    count.__annotations__["items"] = kind
-    return count
-
-
-for _name, _kind in LISTS.items():
-    server.tool(name=_name)(_counting(_kind))
+    vars(take)["__signature__"] = Signature([Parameter(name, Parameter.KEYWORD_ONLY, annotation=kind)])
+    take.__annotations__ = {name: kind, "return": int}
+    return take
 
 
-@server.tool
-def tree(root: Tree) -> int:
-    return root.a
+for _name, _argument in PLAIN.items():
+    server.tool(name=_name)(_taking(*_argument))
 
 
 @server.tool
-def wide(value: Wide) -> str:
-    return str(value)
-
-
-@server.tool
-def folder(root: Folder) -> int:
-    return root.size
-
-
-@server.tool
-def formula(expression: Formula) -> str:
-    return type(expression).__name__
+def echo(text: str) -> str:
+    return text
 
 
 @server.tool
@@ -181,21 +174,6 @@ def asks_code(ctx: Context) -> str:
 @server.tool
 def anything(value: dict[str, Any], other: list[Any] | None = None) -> dict[str, Any]:
     return value
-
-
-@server.tool
-def free(value: JsonValue) -> int:
-    return len(str(value))
-
-
-@server.tool
-def echo(text: str) -> str:
-    return text
-
-
-@server.tool
-def region(name: Annotated[str, McpHeader("Region")]) -> str:
-    return name
 
 
 @server.tool
