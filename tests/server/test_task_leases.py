@@ -157,3 +157,11 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
         task.invoke(retried, replaced_ports={"pause_ms": pause})
     task.invoke(retried)
     assert task.status == "completed"
+
+
+def test_the_log_names_the_tool_of_a_worker_that_was_lost(task):
+    retried = task.lose_worker(3)
+    task.clock.advance(LEASE_S + 1)
+    task.invoke(retried)
+    named = {"tool": "two_steps", "task": task.id, "attempt": 2}
+    assert ("task_retried", named) in task.deployment.observer.events

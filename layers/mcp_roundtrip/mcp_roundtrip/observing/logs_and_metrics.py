@@ -104,6 +104,7 @@ WARNING_EVENTS: Final = frozenset(
         "step_retried",
         "task_abandoned",
         "task_limit_reached",
+        "task_retried",
         "unauthorized",
         "catalog_drift",
     }

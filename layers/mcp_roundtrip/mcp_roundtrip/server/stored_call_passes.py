@@ -195,6 +195,8 @@ class TaskRunner(Struct, frozen=True):
             error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
             return TaskError(error)
         call = self._restore_call(tool, task, history.call)
+        if task.attempts > 1:  # a process that is killed writes no line that names its task
+            call.record("task_retried", task=task.task_id, attempt=task.attempts)
         principal = call.context.principal
         self.ports.observer.redact(
             lambda: (history.call.arguments, history.call.client, principal and principal.subject)
