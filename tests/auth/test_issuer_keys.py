@@ -133,6 +133,19 @@ def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held):
         asked.failures.clear()
 
 
+def test_a_failure_names_the_url_for_the_log():
+    answers: list[bytes | Exception] = [DOWN, b"a login page"]
+    for answer in answers:
+        failed = ChangingIssuer(answer)
+        with pytest.raises(IssuerUnavailable):
+            failed.knows("one")
+        assert failed.failures[0].__notes__[-1] == f"The URL is {JWKS_URI}"
+    first, *_ = metadata_urls("https://id.test")
+    with pytest.raises(IssuerUnavailable) as without_keys:
+        discover("https://id.test", {first: document("https://id.test", "/keys")})
+    assert without_keys.value.__notes__ == [f"The URL is {first}"]
+
+
 @pytest.mark.parametrize("page", [b'{"keys":[]}', jwks(ONE.jwk(private=True))])
 def test_no_key_is_usable_after_the_issuer_withdrew_all_keys(page):
     asked = ChangingIssuer()

@@ -15,7 +15,7 @@ import math
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -136,9 +136,24 @@ class IssuerKeys(Struct, eq=False):
 
         try:
             uri = self.jwks_uri or discover_jwks_uri(self.issuer, fetch_in_time)
-            return parse_key_set(fetch_in_time(uri))
-        except ValueError:
-            raise IssuerUnavailable("issuer_jwks") from None
+        except ValueError:  # of `urlsplit`, for some issuers with a bracket
+            raise IssuerUnavailable("issuer_url") from None
+        with _naming(uri):
+            document = fetch_in_time(uri)
+            try:
+                return parse_key_set(document)
+            except ValueError:
+                raise IssuerUnavailable("issuer_jwks") from None
+
+
+@contextmanager
+def _naming(url: str) -> Iterator[None]:
+    """Add the URL to the log's traceback of a failure."""
+    try:
+        yield
+    except IssuerUnavailable as failure:
+        failure.add_note(f"The URL is {url}")
+        raise
 
 
 def is_loopback(url: str) -> bool:
@@ -162,7 +177,8 @@ def discover_jwks_uri(issuer: str, fetch: Callable[[str], bytes]) -> str:
     failures: list[IssuerUnavailable] = []
     for url in metadata_urls(issuer):
         try:
-            return _jwks_uri(issuer, fetch(url))
+            with _naming(url):
+                return _jwks_uri(issuer, fetch(url))
         except IssuerUnavailable as error:
             if not error.is_answer:
                 raise
