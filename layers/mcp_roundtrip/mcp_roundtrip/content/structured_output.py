@@ -14,20 +14,11 @@ from mcp_roundtrip.arguments.input_schema import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName
+from mcp_roundtrip.schema import serialization
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_write
 from mcp_roundtrip.schema.json_schema_errors import compile_schema, problem_lines
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
-from mcp_roundtrip.schema.serialization import (
-    TYPE_ERRORS,
-    JsonResult,
-    locate_iterator,
-    locate_unserializable,
-    read_plain,
-    read_written,
-    to_json,
-    type_adapter,
-)
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
@@ -43,7 +34,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
     def json_schema(self) -> dict[str, Any]:
         """The `outputSchema`. Raises DefinitionError for a type that JSON Schema cannot describe."""
         try:
-            return build_json_schema(type_adapter(self.annotation), "serialization")
+            return build_json_schema(serialization.type_adapter(self.annotation), "serialization")
         except Exception as error:  # an author's annotation may raise anything
             raise self._unusable(error) from None
 
@@ -52,32 +43,32 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
 
     @cached_property
     def _is_plain(self) -> bool:
-        return is_plain_to_write(type_adapter(self.annotation).core_schema)
+        return is_plain_to_write(serialization.type_adapter(self.annotation).core_schema)
 
     @cached_property
     def _validator(self) -> SchemaValidator:
         return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
-    def untyped_to_json(self, value: Any) -> JsonResult:
+    def untyped_to_json(self, value: Any) -> serialization.JsonResult:
         """Return the data and the text of a result without a return type. Raises UsageError, as `to_json`."""
         try:
-            return to_json(value)
+            return serialization.to_json(value)
         except ValueError as error:
             raise _not_json(self.name, value, error) from None
 
-    def to_json(self, value: Any) -> JsonResult:
+    def to_json(self, value: Any) -> serialization.JsonResult:
         """Return the data of a result, and its text. Raises UsageError, which quotes no value."""
         try:
-            types = type_adapter(self.annotation)
+            types = serialization.type_adapter(self.annotation)
             typed, written = _serialize(types, value)
-        except TYPE_ERRORS as error:
+        except serialization.TYPE_ERRORS as error:
             raise self._unusable(error) from None
         except ValidationError as error:
             raise UsageError(f"{self._mismatch(value)}\n{invalid_value(error, 'result')}") from None
         except PydanticSerializationError:
             raise self._not_serialized(types, value) from None
         try:
-            read = read_plain if self._is_plain else read_written
+            read = serialization.read_plain if self._is_plain else serialization.read_written
             data, text = read(written, typed, types)
         except ValueError as error:
             raise _not_json(self.name, value, error) from None
@@ -86,9 +77,9 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return data, text
 
     def _not_serialized(self, types: TypeAdapter[Any], value: Any) -> UsageError:
-        if iterator := locate_iterator(value, "result"):
+        if iterator := serialization.locate_iterator(value, "result"):
             return UsageError(self._mismatch(value, iterator))
-        place = locate_unserializable(value, "result")
+        place = serialization.locate_unserializable(value, "result")
         with suppress(PydanticSerializationError, UnicodeError):
             self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False), value)
             if place:  # half of a surrogate pair, which text cannot hold
@@ -113,7 +104,7 @@ def _serialize(types: TypeAdapter[Any], value: Any) -> tuple[Any, bytes]:
     try:
         return value, types.dump_json(value, by_alias=True, warnings="error")
     except PydanticSerializationError:
-        if locate_iterator(value, "result"):  # it has been read
+        if serialization.locate_iterator(value, "result"):  # it has been read
             raise
         typed = types.validate_python(value, by_alias=True, by_name=True)
         return typed, types.dump_json(typed, by_alias=True, warnings="error")
@@ -131,7 +122,7 @@ def _is_read_back(types: TypeAdapter[Any], written: bytes) -> bool:
 def _not_json(name: str, value: Any, error: ValueError | None = None) -> UsageError:
     if isinstance(error, RepeatedName):
         return UsageError(f"{name} returned a dict with two keys that have one name in JSON; use other keys")
-    place = locate_unserializable(value, "result")
+    place = serialization.locate_unserializable(value, "result")
     return UsageError(
         f"{name} returned a value that JSON cannot hold{place}; return text, numbers, lists, dicts, models "
         "or dataclasses"

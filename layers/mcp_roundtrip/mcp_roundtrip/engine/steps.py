@@ -9,15 +9,9 @@ from typing import Any, Final
 from msgspec import UNSET, Struct
 
 from mcp_roundtrip.arguments.signature import function_name
+from mcp_roundtrip.engine import step_values
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run, running
-from mcp_roundtrip.engine.step_values import (
-    NO_ANNOTATION,
-    check_annotation,
-    return_annotation,
-    revive,
-    round_trip,
-)
 from mcp_roundtrip.errors import McpRoundtripError, StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, exceeds_depth
 
@@ -79,7 +73,7 @@ class Step(Struct, eq=False):
         if entry is None:
             return UNSET
         try:
-            return revive(entry.value, return_annotation(self.function))
+            return step_values.revive(entry.value, step_values.return_annotation(self.function))
         except ValueError:
             changed = "its recorded result does not fit its return annotation any more"
             raise self.run.drift_error(self.key, changed) from None
@@ -92,7 +86,7 @@ class Step(Struct, eq=False):
                 f"without calling it, as in `ctx.step({self.key!r}, function, argument)`"
             )
         try:
-            check_annotation(return_annotation(self.function))
+            step_values.check_annotation(step_values.return_annotation(self.function))
         except UsageError as error:
             raise self._misuse(error) from None
         if not isinstance(self.retry, Retry | None):
@@ -170,11 +164,11 @@ class Step(Struct, eq=False):
 
     def finish(self, value: Any) -> Any:
         """Journal the function's result and return it as a replay will: written to JSON and read back."""
-        annotation = return_annotation(self.function)
-        if annotation is NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
+        annotation = step_values.return_annotation(self.function)
+        if annotation is step_values.NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
             raise self._usage_error(_not_annotated(value))
         try:
-            data, result = round_trip(value, annotation)
+            data, result = step_values.round_trip(value, annotation)
         except UsageError as error:
             raise self._usage_error(error) from None
         if exceeds_depth(data, MAX_DEPTH):
@@ -184,7 +178,7 @@ class Step(Struct, eq=False):
         # The worker that takes the task raises StepInterrupted: a late result would contradict it.
         entry = self.run.record(Entry(self.key, Kind.STEP, data), as_owner=self.at_most_once)
         # In a task another worker may have been first: its result is the one that a replay returns.
-        return result if entry.value == data else revive(entry.value, annotation)
+        return result if entry.value == data else step_values.revive(entry.value, annotation)
 
     def _usage_error(self, problem: object) -> UsageError:
         return UsageError(f"step {self.key!r} {problem}")
@@ -210,7 +204,7 @@ def _not_annotated(value: Any) -> str:
     kind = type(value).__name__
     remedy = f"write a `def` with `-> {kind}`, or with `-> Any` for plain JSON data"
     try:
-        check_annotation(type(value))
+        step_values.check_annotation(type(value))
     except UsageError:
         remedy = "return text, numbers, lists, dicts, models or dataclasses"
     return f"returned {kind}, and its function has no return annotation to read it back; {remedy}"

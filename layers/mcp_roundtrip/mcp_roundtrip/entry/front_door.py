@@ -28,27 +28,14 @@ from mcp_roundtrip.entry.catalog_and_forwarding import (
 from mcp_roundtrip.entry.handler import handle
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
+from mcp_roundtrip.protocol import constants
 from mcp_roundtrip.protocol.capabilities import shows_apps
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    FEATURE_KINDS,
-    PROMPTS_GET,
-    RESOURCES_READ,
-    TOOLS_CALL,
-)
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.admission import (
-    authorize,
-    find_by_name,
-    find_by_uri,
-    read_reference,
-    read_uri,
-    unknown_item,
-)
+from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.options import (
@@ -129,13 +116,13 @@ class FrontDoor:
 
     def _served_features(self) -> Features:
         catalog = self.catalog
-        calls: dict[str, Handler] = {TOOLS_CALL: self._forward_feature}
+        calls: dict[str, Handler] = {constants.TOOLS_CALL: self._forward_feature}
         if catalog.prompts:
-            calls[PROMPTS_GET] = self._forward_feature
+            calls[constants.PROMPTS_GET] = self._forward_feature
         if catalog.resources or catalog.templates:
-            calls[RESOURCES_READ] = self._forward_feature
+            calls[constants.RESOURCES_READ] = self._forward_feature
         if len(calls) > 1:
-            calls[COMPLETION_COMPLETE] = self._forward_completion
+            calls[constants.COMPLETION_COMPLETE] = self._forward_completion
         return Features(
             tools=catalog.tools,
             prompts=catalog.prompts,
@@ -158,20 +145,22 @@ class FrontDoor:
     def _find_feature(self, context: RequestContext) -> CatalogEntry:
         """Return what a request calls. Raises ProtocolError or InsufficientScope."""
         method = context.request.method
-        if method == TOOLS_CALL:
+        if method == constants.TOOLS_CALL:
             if context.params.get("name") == ANSWER_TOOL and self.endpoint.features.has_views:
                 return self._find_asking_tool(context)
-            return find_by_name(self.catalog.tools, context)
-        if method == PROMPTS_GET:
-            return find_by_name(self.catalog.prompts, context, "prompt")
-        return find_by_uri(self._index, read_uri(context.params), context)[0]
+            return admission.find_by_name(self.catalog.tools, context)
+        if method == constants.PROMPTS_GET:
+            return admission.find_by_name(self.catalog.prompts, context, "prompt")
+        return admission.find_by_uri(self._index, admission.read_uri(context.params), context)[0]
 
     def _find_asking_tool(self, context: RequestContext) -> CatalogEntry:
         """Return the tool whose question a call of the answer tool answers. Raises as `_find_feature`."""
         if not shows_apps(context.request.meta.capabilities):
-            raise unknown_item("tool", ANSWER_TOOL)
+            raise admission.unknown_item("tool", ANSWER_TOOL)
         name = str(CallParams.read(context.params).arguments.get("tool"))
-        return authorize(self.catalog.tools.get(name), context, lambda: unknown_item("tool", name))
+        return admission.authorize(
+            self.catalog.tools.get(name), context, lambda: admission.unknown_item("tool", name)
+        )
 
     @cached_property
     def _index(self) -> UriIndex[CatalogEntry]:
@@ -182,11 +171,11 @@ class FrontDoor:
         return {**self.catalog.resources, **self.catalog.templates}
 
     def _forward_completion(self, context: RequestContext) -> HttpResponse:
-        kind, name = read_reference(context.params)
+        kind, name = admission.read_reference(context.params)
         items = self.catalog.prompts
         if kind == "resource":
             items, name = self._resources, self._index.find_equivalent(name)
-        entry = authorize(items.get(name), context, lambda: unknown_item(kind, name))
+        entry = admission.authorize(items.get(name), context, lambda: admission.unknown_item(kind, name))
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:
@@ -253,7 +242,7 @@ class FrontDoor:
                 unread, caller.principal, ports, invocation, self._options, None, caller.scopes
             )
             invocation.operation.note_request(context, is_admitted=False)
-            if unread.method in FEATURE_KINDS:
+            if unread.method in constants.FEATURE_KINDS:
                 with suppress(ProtocolError, InsufficientScope):
                     self._find_feature(context)
         except Exception as error:  # the response does not depend on the record

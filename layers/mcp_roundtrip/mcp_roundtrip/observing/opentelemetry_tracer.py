@@ -17,16 +17,7 @@ from typing import Any, Final
 from msgspec import Struct
 from opentelemetry import context as contexts
 from opentelemetry import trace
-from opentelemetry.trace import (
-    Link,
-    Span,
-    SpanContext,
-    SpanKind,
-    StatusCode,
-    TracerProvider,
-    format_span_id,
-    format_trace_id,
-)
+from opentelemetry.trace import Span, SpanKind
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError, ClientFactory
@@ -50,7 +41,7 @@ _PROPAGATOR: Final = TraceContextTextMapPropagator()
 def fail(span: Span, error_type: str) -> None:
     """Set the status to ERROR, and `error.type`, which has few values."""
     span.set_attribute("error.type", error_type)
-    span.set_status(StatusCode.ERROR)
+    span.set_status(trace.StatusCode.ERROR)
 
 
 def fail_with_class(span: Span, error: BaseException) -> None:
@@ -65,10 +56,11 @@ def traceparent_of(span: Span) -> str | None:
     ids = span.get_span_context()
     if not ids.is_valid:
         return None
-    return f"00-{format_trace_id(ids.trace_id)}-{format_span_id(ids.span_id)}-{ids.trace_flags.sampled:02x}"
+    trace_id, span_id = trace.format_trace_id(ids.trace_id), trace.format_span_id(ids.span_id)
+    return f"00-{trace_id}-{span_id}-{ids.trace_flags.sampled:02x}"
 
 
-def span_context(traceparent: str | None) -> SpanContext:
+def span_context(traceparent: str | None) -> trace.SpanContext:
     """Return a context from its text; an invalid one if there is no text."""
     return trace.get_current_span(_extract(traceparent, None, contexts.Context())).get_span_context()
 
@@ -82,7 +74,7 @@ class Tracer:
     """Makes the spans of a deployment. Thread-safe. `x_ray_header` returns the header of the invocation."""
 
     def __init__(
-        self, provider: TracerProvider, x_ray_header: Callable[[], str | None], flush_ms: int = FLUSH_MS
+        self, provider: trace.TracerProvider, x_ray_header: Callable[[], str | None], flush_ms: int = FLUSH_MS
     ) -> None:
         self._provider = provider
         self._flush_ms = flush_ms
@@ -114,7 +106,7 @@ class Tracer:
             _extract(parent, tracestate, contexts.get_current()),
             kind,
             attributes,
-            list(map(Link, linked)),
+            list(map(trace.Link, linked)),
             record_exception=False,  # its text may quote arguments
             set_status_on_exception=False,
         ) as span:

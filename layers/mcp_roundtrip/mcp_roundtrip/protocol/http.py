@@ -10,14 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
 from mcp_roundtrip.errors import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, ProtocolError
-from mcp_roundtrip.protocol.jsonrpc import (
-    HEADER_MISMATCH,
-    INTERNAL_ERROR,
-    INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    PARSE_ERROR,
-    UNSUPPORTED_PROTOCOL_VERSION,
-)
+from mcp_roundtrip.protocol import jsonrpc
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """Default limit of a request body (`MCP_MAX_BODY_BYTES`). A larger body is refused with 413."""
@@ -75,15 +68,15 @@ class HttpResponse(Struct, frozen=True):
 
 
 HTTP_STATUS: Final[Mapping[int, int]] = {
-    PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    METHOD_NOT_FOUND: 404,
+    jsonrpc.PARSE_ERROR: 400,
+    jsonrpc.INVALID_REQUEST: 400,
+    jsonrpc.METHOD_NOT_FOUND: 404,
     INVALID_PARAMS: 400,
-    HEADER_MISMATCH: 400,
+    jsonrpc.HEADER_MISMATCH: 400,
     MISSING_REQUIRED_CLIENT_CAPABILITY: 400,
-    UNSUPPORTED_PROTOCOL_VERSION: 400,
+    jsonrpc.UNSUPPORTED_PROTOCOL_VERSION: 400,
     # Not 5xx: steps may have run, and proxies repeat such requests. Some clients do not read the body.
-    INTERNAL_ERROR: 200,
+    jsonrpc.INTERNAL_ERROR: 200,
 }
 """Error code -> HTTP status."""
 

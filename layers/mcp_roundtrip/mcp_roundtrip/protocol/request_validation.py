@@ -20,33 +20,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol.constants import (
-    HEADER_PROTOCOL_VERSION,
-    HEADER_SESSION_ID,
-    INITIALIZE,
-    LEGACY_VERSION,
-    LEGACY_VERSIONS,
-    LOG_LEVELS,
-    META_CLIENT_CAPABILITIES,
-    META_CLIENT_INFO,
-    META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
-    META_TRACE,
-    SUPPORTED_VERSIONS,
-)
-from mcp_roundtrip.protocol.jsonrpc import (
-    ECHOABLE,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    InvalidEnvelope,
-    JsonRpcRequest,
-    Notification,
-    RequestId,
-    invalid_params,
-    is_echoable,
-    parse_message,
-    without_null_members,
-)
+from mcp_roundtrip.protocol import constants, jsonrpc
+from mcp_roundtrip.protocol.jsonrpc import JsonRpcRequest, Notification, RequestId
 from mcp_roundtrip.protocol.mirrored_headers import check_headers
 from mcp_roundtrip.protocol.session_id import SessionId
 
@@ -91,7 +66,7 @@ class ValidRequest(Struct, frozen=True):
     @property
     def is_legacy(self) -> bool:
         """Whether the client opens with `initialize`."""
-        return self.meta.protocol_version in LEGACY_VERSIONS
+        return self.meta.protocol_version in constants.LEGACY_VERSIONS
 
 
 class InvalidRequest(Struct, frozen=True):
@@ -114,8 +89,8 @@ def validate_request(
     With `serves_legacy`, requests of clients that open with `initialize` are valid, too.
     """
     try:
-        message = parse_message(body, max_values)
-    except InvalidEnvelope as failure:
+        message = jsonrpc.parse_message(body, max_values)
+    except jsonrpc.InvalidEnvelope as failure:
         return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
         return message
@@ -129,7 +104,7 @@ def validate_request(
                 _refuse_legacy(message, headers, serves_legacy=serves_legacy)
             check_headers(message, headers)
             meta = _client_meta(message.params)
-            if meta.protocol_version not in SUPPORTED_VERSIONS:
+            if meta.protocol_version not in constants.SUPPORTED_VERSIONS:
                 raise unsupported_version(meta.protocol_version)
         else:
             check_headers(message, headers, required=False)
@@ -141,13 +116,13 @@ def validate_request(
 
 def _has_version(message: JsonRpcRequest) -> bool:
     meta = message.params.get("_meta")
-    return isinstance(meta, dict) and META_PROTOCOL_VERSION in meta
+    return isinstance(meta, dict) and constants.META_PROTOCOL_VERSION in meta
 
 
 def _session(message: JsonRpcRequest, headers: Mapping[str, str]) -> SessionId | None:
     """Return what the client declared with `initialize`; None without a session id of this package."""
-    text = headers.get(HEADER_SESSION_ID)
-    if text is None or message.method == INITIALIZE:
+    text = headers.get(constants.HEADER_SESSION_ID)
+    if text is None or message.method == constants.INITIALIZE:
         return None
     return SessionId.decode(text)
 
@@ -160,11 +135,11 @@ def _legacy_version(
     After `initialize`, the client sends the version in a header (2025-11-25, basic/transports "Protocol
     Version Header"). Without the header, the version is that of the session, or else the latest one.
     """
-    if message.method == INITIALIZE:
-        return LEGACY_VERSION
-    default = LEGACY_VERSION if session is None else session.protocol_version
-    version = headers.get(HEADER_PROTOCOL_VERSION, default).strip()
-    return version if version in LEGACY_VERSIONS else None
+    if message.method == constants.INITIALIZE:
+        return constants.LEGACY_VERSION
+    default = constants.LEGACY_VERSION if session is None else session.protocol_version
+    version = headers.get(constants.HEADER_PROTOCOL_VERSION, default).strip()
+    return version if version in constants.LEGACY_VERSIONS else None
 
 
 def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serves_legacy: bool) -> None:
@@ -173,26 +148,26 @@ def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serve
     Its user may see nothing else, so -32602 would not help. A client whose header has a supported version is
     a modern one with a malformed `_meta` instead (basic/versioning "Backward Compatibility").
     """
-    if message.method == INITIALIZE:
+    if message.method == constants.INITIALIZE:
         requested = message.params.get("protocolVersion")
         raise unsupported_version(requested if isinstance(requested, str) else "")
-    header = headers.get(HEADER_PROTOCOL_VERSION)
-    if header is not None and header.strip() not in SUPPORTED_VERSIONS:
-        legacy_versions = LEGACY_VERSIONS if serves_legacy else ()
-        raise unsupported_version(header.strip(), (*SUPPORTED_VERSIONS, *legacy_versions))
+    header = headers.get(constants.HEADER_PROTOCOL_VERSION)
+    if header is not None and header.strip() not in constants.SUPPORTED_VERSIONS:
+        legacy_versions = constants.LEGACY_VERSIONS if serves_legacy else ()
+        raise unsupported_version(header.strip(), (*constants.SUPPORTED_VERSIONS, *legacy_versions))
 
 
 def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     meta = params.get("_meta")
     if not isinstance(meta, dict):
-        required = f"{META_PROTOCOL_VERSION} and {META_CLIENT_CAPABILITIES}"
-        raise invalid_params(f"_meta must be an object with {required}")
+        required = f"{constants.META_PROTOCOL_VERSION} and {constants.META_CLIENT_CAPABILITIES}"
+        raise jsonrpc.invalid_params(f"_meta must be an object with {required}")
     if None in meta.values():
-        meta = without_null_members(meta)
+        meta = jsonrpc.without_null_members(meta)
     return RequestMeta(
-        protocol_version=_required(meta, META_PROTOCOL_VERSION, str, "a string"),
-        capabilities=_required(meta, META_CLIENT_CAPABILITIES, dict, "an object"),
-        info=_optional(meta, META_CLIENT_INFO, dict, "an object"),
+        protocol_version=_required(meta, constants.META_PROTOCOL_VERSION, str, "a string"),
+        capabilities=_required(meta, constants.META_CLIENT_CAPABILITIES, dict, "an object"),
+        info=_optional(meta, constants.META_CLIENT_INFO, dict, "an object"),
         progress_token=_progress_token(meta),
         log_level=_log_level(meta),
         trace=_trace(meta),
@@ -203,10 +178,10 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
     # Capabilities and log level of the request take precedence over those of the session.
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
-        raise invalid_params("_meta must be an object")
+        raise jsonrpc.invalid_params("_meta must be an object")
     if None in meta.values():
-        meta = without_null_members(meta)
-    capabilities = _optional(meta, META_CLIENT_CAPABILITIES, dict, "an object")
+        meta = jsonrpc.without_null_members(meta)
+    capabilities = _optional(meta, constants.META_CLIENT_CAPABILITIES, dict, "an object")
     log_level = _log_level(meta)
     if session is not None:
         capabilities = session.capabilities if capabilities is None else capabilities
@@ -224,19 +199,19 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
 
 
 def _trace(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: meta[name] for name in META_TRACE if name in meta}
+    return {name: meta[name] for name in constants.META_TRACE if name in meta}
 
 
 def _required(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
     if name not in meta:
-        raise invalid_params(f"{name} is required in _meta")
+        raise jsonrpc.invalid_params(f"{name} is required in _meta")
     return _optional(meta, name, kind, expected)
 
 
 def _optional(meta: Mapping[str, Any], name: str, kind: Any, expected: str) -> Any:
     value = meta.get(name)
     if name in meta and (not isinstance(value, kind) or isinstance(value, bool)):
-        raise invalid_params(f"{name} must be {expected}")
+        raise jsonrpc.invalid_params(f"{name} must be {expected}")
     return value
 
 
@@ -244,22 +219,26 @@ def _progress_token(meta: Mapping[str, Any]) -> str | int | None:
     if "progressToken" not in meta:
         return None
     token: str | int = meta["progressToken"]
-    if not is_echoable(token):
-        raise invalid_params(f"progressToken must be {ECHOABLE}")
+    if not jsonrpc.is_echoable(token):
+        raise jsonrpc.invalid_params(f"progressToken must be {jsonrpc.ECHOABLE}")
     return token
 
 
 def _log_level(meta: Mapping[str, Any]) -> str | None:
-    level = _optional(meta, META_LOG_LEVEL, str, "a string")
-    if level is not None and level not in LOG_LEVELS:
-        raise invalid_params(f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
+    level = _optional(meta, constants.META_LOG_LEVEL, str, "a string")
+    if level is not None and level not in constants.LOG_LEVELS:
+        raise jsonrpc.invalid_params(
+            f"{constants.META_LOG_LEVEL} must be one of {', '.join(constants.LOG_LEVELS)}"
+        )
     return level  # type: ignore[no-any-return]  # _optional has checked that it is a string
 
 
-def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VERSIONS) -> ProtocolError:
+def unsupported_version(
+    requested: str, supported: Sequence[str] = constants.SUPPORTED_VERSIONS
+) -> ProtocolError:
     """Return -32022 with the supported versions, by default those of requests with `_meta`."""
     return ProtocolError(
-        UNSUPPORTED_PROTOCOL_VERSION,
+        jsonrpc.UNSUPPORTED_PROTOCOL_VERSION,
         f"Unsupported protocol version: use one of {', '.join(supported)}",
         {"supported": list(supported), "requested": requested[:128]},
     )
@@ -267,10 +246,10 @@ def unsupported_version(requested: str, supported: Sequence[str] = SUPPORTED_VER
 
 def unknown_method(method: str) -> ProtocolError:
     """Return -32601; for `initialize`, with the versions that have no such method."""
-    if method == INITIALIZE:
+    if method == constants.INITIALIZE:
         return ProtocolError(
-            METHOD_NOT_FOUND,
-            f"The supported protocol versions have no initialize: {', '.join(SUPPORTED_VERSIONS)}",
-            {"supported": list(SUPPORTED_VERSIONS)},
+            jsonrpc.METHOD_NOT_FOUND,
+            f"The supported protocol versions have no initialize: {', '.join(constants.SUPPORTED_VERSIONS)}",
+            {"supported": list(constants.SUPPORTED_VERSIONS)},
         )
-    return ProtocolError(METHOD_NOT_FOUND, "Method not found")
+    return ProtocolError(jsonrpc.METHOD_NOT_FOUND, "Method not found")

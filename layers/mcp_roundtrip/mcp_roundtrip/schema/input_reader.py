@@ -18,13 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator as PydanticValidator
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.strict_json import (
-    compact_json,
-    count_json_values,
-    has_half_of_a_pair,
-    parse_json,
-    with_exact_integers,
-)
+from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
 from mcp_roundtrip.schema.json_schema_errors import (
     MAX_EXPLANATION_WORK,
@@ -83,7 +77,7 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         while values_left != before:
             before = values_left
             explanation = Explanation(self.validator, work_left)
-            found = islice(explanation.problems(with_exact_integers(changed)), MAX_CONVERSIONS)
+            found = islice(explanation.problems(strict_json.with_exact_integers(changed)), MAX_CONVERSIONS)
             try:
                 paths = [path for path, _ in found]
             except UnicodeEncodeError:
@@ -161,25 +155,25 @@ def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
         for step in steps:
             value = value[step]
         text = value[last]
-        parsed = parse_json(text, max_values=limit) if isinstance(text, str) else text
+        parsed = strict_json.parse_json(text, max_values=limit) if isinstance(text, str) else text
     except (KeyError, ValueError):  # the root; a missing member; text that holds no JSON
         return 0
     if not isinstance(text, str) or isinstance(parsed, str):
         return 0
     value[last] = parsed
-    return count_json_values(text, limit)
+    return strict_json.count_json_values(text, limit)
 
 
 def exact_input(raw: Mapping[str, Any], root: str) -> tuple[dict[str, Any], str]:
     """Return an object in which 2.0 is 2, as in a JSON Schema, and its JSON text. Raises InvalidValue."""
     value = dict(raw)
     try:
-        text = compact_json(value)
+        text = strict_json.compact_json(value)
         if ".0" in text or "e+" in text:
-            value = with_exact_integers(value)
-            text = compact_json(value)
+            value = strict_json.with_exact_integers(value)
+            text = strict_json.compact_json(value)
     except (TypeError, ValueError):
         raise InvalidValue(f"{format_location(root, ())}: Input should be JSON") from None
-    if r"\ud" in text and has_half_of_a_pair(raw):
+    if r"\ud" in text and strict_json.has_half_of_a_pair(raw):
         raise InvalidValue(f"{format_location(root, ())}: a string holds half of a surrogate pair")
     return value, text

@@ -26,16 +26,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from mcp_roundtrip.auth.callers import Caller, InsufficientScope
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import INVALID_PARAMS, MissingClientCapability, ProtocolError
+from mcp_roundtrip.protocol import jsonrpc
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
 from mcp_roundtrip.protocol.http import HttpRequest, body_within_limit
-from mcp_roundtrip.protocol.jsonrpc import (
-    INVALID_REQUEST,
-    LEGACY_RESOURCE_NOT_FOUND,
-    PARSE_ERROR,
-    BodyTooLarge,
-    Notification,
-    invalid_params,
-)
+from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.mirrored_headers import check_parameter_headers
 from mcp_roundtrip.protocol.request_validation import (
     InvalidRequest,
@@ -73,9 +67,9 @@ def admit(
     """Run the checks 1 to 6. The first five raise ProtocolError, Unauthorized or IssuerUnavailable."""
     origin = request.headers.get("origin")
     if origin is not None and origin not in ports.settings.allowed_origins:
-        raise ProtocolError(INVALID_REQUEST, "This Origin is not allowed", http_status=403)
+        raise ProtocolError(jsonrpc.INVALID_REQUEST, "This Origin is not allowed", http_status=403)
     if request.method != "POST":
-        raise ProtocolError(INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
+        raise ProtocolError(jsonrpc.INVALID_REQUEST, "The MCP endpoint accepts POST only", http_status=405)
     caller = identify(request, ports)
     checked = validate_request(
         request.headers,
@@ -109,13 +103,13 @@ def identify(request: HttpRequest, ports: Ports) -> Caller:
 def _readable_body(request: HttpRequest, limit: int) -> str | bytes:
     if request.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         text = "The body has a Content-Encoding: send it without one"
-        raise ProtocolError(INVALID_REQUEST, text, http_status=415)
+        raise ProtocolError(jsonrpc.INVALID_REQUEST, text, http_status=415)
     if request.body is None:
         raise ProtocolError(
-            PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
+            jsonrpc.PARSE_ERROR, "Parse error: the body is not JSON, or not the Base64 it is said to be"
         )
     if not body_within_limit(request.body, limit):
-        raise BodyTooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
+        raise jsonrpc.BodyTooLarge(f"{limit} bytes", "MCP_MAX_BODY_BYTES")
     return request.body
 
 
@@ -130,7 +124,7 @@ def find_by_name(items: Mapping[str, AnyScoped], context: RequestContext, kind: 
     """Return the item that `params.name` names. Raises ProtocolError -32602 or InsufficientScope."""
     name = context.params.get("name")
     if not isinstance(name, str):
-        raise invalid_params("name must be a string")
+        raise jsonrpc.invalid_params("name must be a string")
     return authorize(items.get(name), context, lambda: unknown_item(kind, name))
 
 
@@ -162,7 +156,7 @@ def authorize(
 
 
 def unknown_resource(uri: str, context: RequestContext) -> ProtocolError:
-    code = LEGACY_RESOURCE_NOT_FOUND if context.request.is_legacy else INVALID_PARAMS
+    code = jsonrpc.LEGACY_RESOURCE_NOT_FOUND if context.request.is_legacy else INVALID_PARAMS
     return ProtocolError(code, "Resource not found", {"uri": uri})
 
 
@@ -170,7 +164,7 @@ def read_uri(params: Mapping[str, Any]) -> str:
     """Return `params.uri`. Raises ProtocolError -32602."""
     uri = params.get("uri")
     if not isinstance(uri, str) or len(uri) > MAX_URI:
-        raise invalid_params(f"uri must be a string of at most {MAX_URI} characters")
+        raise jsonrpc.invalid_params(f"uri must be a string of at most {MAX_URI} characters")
     return uri
 
 
@@ -195,7 +189,7 @@ def read_reference(params: Mapping[str, Any]) -> Reference:
             return ("prompt", name)
         case {"type": "ref/resource", "uri": str(uri)}:
             return ("resource", uri)
-    raise invalid_params("ref must be a ref/prompt with a name or a ref/resource with a uri")
+    raise jsonrpc.invalid_params("ref must be a ref/prompt with a name or a ref/resource with a uri")
 
 
 def check_call_headers(call: FeatureCall) -> None:

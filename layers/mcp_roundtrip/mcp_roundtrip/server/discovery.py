@@ -19,30 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol import constants, jsonrpc, results
 from mcp_roundtrip.protocol.capabilities import TASKS, shows_apps, version_has_tasks
-from mcp_roundtrip.protocol.constants import (
-    COMPLETION_COMPLETE,
-    DISCOVER,
-    HEADER_SESSION_ID,
-    INITIALIZE,
-    LEGACY_VERSION,
-    LEGACY_VERSIONS,
-    META_SERVER_INFO,
-    PING,
-    PROMPTS_LIST,
-    RESOURCES_DIRECTORY_READ,
-    RESOURCES_LIST,
-    RESOURCES_TEMPLATES_LIST,
-    SKILLS_EXTENSION,
-    SKILLS_GET,
-    SKILLS_LIST,
-    SUBSCRIPTIONS_LISTEN,
-    SUPPORTED_VERSIONS,
-    TASKS_EXTENSION,
-    TOOLS_CALL,
-    TOOLS_LIST,
-)
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.request_validation import unknown_method
@@ -59,7 +37,7 @@ from mcp_roundtrip.server.served_features import Features
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
-SKILL_METHODS: Final = (SKILLS_LIST, SKILLS_GET, RESOURCES_DIRECTORY_READ)
+SKILL_METHODS: Final = (constants.SKILLS_LIST, constants.SKILLS_GET, constants.RESOURCES_DIRECTORY_READ)
 """The methods of SEP-2640."""
 
 TASK_IDS: Final = "taskIds"
@@ -79,9 +57,9 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
     def handlers(self) -> Mapping[str, Handler]:
         features = self.features
         found: dict[str, Handler] = {
-            DISCOVER: self._discover,
-            SUBSCRIPTIONS_LISTEN: decline_subscription,
-            TOOLS_LIST: ToolList(features.tools),
+            constants.DISCOVER: self._discover,
+            constants.SUBSCRIPTIONS_LISTEN: decline_subscription,
+            constants.TOOLS_LIST: ToolList(features.tools),
             **self._lists(),
         }
         if features.has_skills:
@@ -91,13 +69,13 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
     def _lists(self) -> dict[str, Handler]:
         features, lists = self.features, dict[str, Handler]()
         if features.prompts:
-            lists[PROMPTS_LIST] = FeatureList("prompts", features.prompts)
+            lists[constants.PROMPTS_LIST] = FeatureList("prompts", features.prompts)
         if features.has_resources:
-            lists[RESOURCES_LIST] = self._list_resources
-            lists[RESOURCES_TEMPLATES_LIST] = FeatureList("resourceTemplates", features.templates)
+            lists[constants.RESOURCES_LIST] = self._list_resources
+            lists[constants.RESOURCES_TEMPLATES_LIST] = FeatureList("resourceTemplates", features.templates)
         elif features.has_views:  # which lists omit
-            lists[RESOURCES_LIST] = partial(_list_nothing, "resources")
-            lists[RESOURCES_TEMPLATES_LIST] = partial(_list_nothing, "resourceTemplates")
+            lists[constants.RESOURCES_LIST] = partial(_list_nothing, "resources")
+            lists[constants.RESOURCES_TEMPLATES_LIST] = partial(_list_nothing, "resourceTemplates")
         return lists
 
     def _list_resources(self, context: RequestContext) -> Reply:
@@ -119,16 +97,16 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         later = {**features.call_handlers, **self._lists()}
         found: dict[str, Handler] = {
             **{method: partial(_adapt, handler) for method, handler in later.items()},
-            INITIALIZE: self._initialize,
-            PING: _ping,
-            TOOLS_LIST: partial(_adapt, self._list_legacy_tools),
+            constants.INITIALIZE: self._initialize,
+            constants.PING: _ping,
+            constants.TOOLS_LIST: partial(_adapt, self._list_legacy_tools),
         }
         if self.options.legacy_tasks is not None:
             from mcp_roundtrip.server import legacy_tasks  # off by default
 
             if features.forward is None:  # otherwise the owner of the tool adapts the call
-                call_tool = partial(legacy_tasks.call_tool, later[TOOLS_CALL], features.tools)
-                found[TOOLS_CALL] = partial(_adapt, call_tool)
+                call_tool = partial(legacy_tasks.call_tool, later[constants.TOOLS_CALL], features.tools)
+                found[constants.TOOLS_CALL] = partial(_adapt, call_tool)
             of_tasks = legacy_tasks.TASK_HANDLERS if features.has_tasks else {}
             found |= {method: partial(_call_with_tasks, handler) for method, handler in of_tasks.items()}
         return found
@@ -152,7 +130,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             "tools": True,
             "prompts": features.prompts,
             "resources": features.has_resources,
-            "completions": COMPLETION_COMPLETE in features.calls,
+            "completions": constants.COMPLETION_COMPLETE in features.calls,
         }
         return {capability: {} for capability, has_any in declared.items() if has_any}
 
@@ -160,9 +138,9 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         options = self.options
         # `logging`, because any feature may send log messages to a client that requests them.
         capabilities = {**self._capabilities(), "logging": {}}
-        extensions: dict[str, Any] = {TASKS_EXTENSION: {}} if self.features.has_tasks else {}
+        extensions: dict[str, Any] = {constants.TASKS_EXTENSION: {}} if self.features.has_tasks else {}
         if self.features.has_skills:
-            extensions[SKILLS_EXTENSION] = {"directoryRead": True}
+            extensions[constants.SKILLS_EXTENSION] = {"directoryRead": True}
         if extensions:
             capabilities["extensions"] = extensions
         is_varied = self.features.has_views and shows_apps(context.request.meta.capabilities)
@@ -172,7 +150,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             options.implementation,
             options.list_ttl_ms,
             is_private=is_varied,
-            supportedVersions=list(SUPPORTED_VERSIONS),
+            supportedVersions=list(constants.SUPPORTED_VERSIONS),
             capabilities=capabilities,
             **self._instructions(),
         )
@@ -184,7 +162,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
 
     def _initialize(self, context: RequestContext) -> Reply:
         requested = _requested_version(context.params)
-        version = requested if requested in LEGACY_VERSIONS else LEGACY_VERSION
+        version = requested if requested in constants.LEGACY_VERSIONS else constants.LEGACY_VERSION
         # No `logging`: the level that `logging/setLevel` sets would have to be stored. A client that names a
         # level in `_meta`, as those of 2026-07-28 do, gets log messages.
         capabilities = self._capabilities()
@@ -204,7 +182,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         log_level = context.request.meta.log_level
         session = SessionId.create(version, params["clientInfo"], params["capabilities"], random, log_level)
         session_id = session.encode()
-        return Reply(result, headers={} if session_id is None else {HEADER_SESSION_ID: session_id})
+        return Reply(result, headers={} if session_id is None else {constants.HEADER_SESSION_ID: session_id})
 
 
 def _list_nothing(member: str, context: RequestContext) -> Reply:
@@ -227,7 +205,7 @@ def decline_subscription(context: RequestContext) -> Reply:
     _check_filter(requested)
     tag = {META_SUBSCRIPTION_ID: context.request.id}
     acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
-    meta = {**tag, META_SERVER_INFO: context.options.server_info}
+    meta = {**tag, constants.META_SERVER_INFO: context.options.server_info}
     return Reply({"resultType": "complete", "_meta": meta}, (acknowledged,), {"outcome": "declined"})
 
 
@@ -254,7 +232,7 @@ def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _INITIALIZE_MEMBERS: Final = (
-    ("protocolVersion", str, f'a string such as "{LEGACY_VERSION}"'),
+    ("protocolVersion", str, f'a string such as "{constants.LEGACY_VERSION}"'),
     ("capabilities", dict, "an object"),
     ("clientInfo", dict, "an object with name and version"),
 )

@@ -15,16 +15,8 @@ from msgspec.structs import replace
 from mcp_roundtrip.auth.callers import caller_binding
 from mcp_roundtrip.errors import INVALID_PARAMS, ProtocolError
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.protocol import constants
 from mcp_roundtrip.protocol.capabilities import version_has_tasks
-from mcp_roundtrip.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_RELATED_TASK,
-    TASKS_CANCEL,
-    TASKS_EXTENSION,
-    TASKS_GET,
-    TASKS_INPUT_RESPONSE,
-    TASKS_RESULT,
-)
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, invalid_params
 from mcp_roundtrip.protocol.results import call_tool_result
@@ -82,7 +74,7 @@ def _adapt_context(tool: ListedTool, context: RequestContext) -> RequestContext:
         return _in_dialect(_with_capabilities(context, declared, tasks=True), ttl_ms)
     if tool.task == "required":
         raise ProtocolError(METHOD_NOT_FOUND, "This tool must be called as a task: add params.task")
-    if context.params.get("_meta", {}).get(META_CLIENT_CAPABILITIES) is None:
+    if context.params.get("_meta", {}).get(constants.META_CLIENT_CAPABILITIES) is None:
         return context
     # Such a client supports rounds as the SEP describes them.
     return _with_capabilities(context, meta.capabilities)
@@ -121,9 +113,9 @@ def _with_capabilities(
 ) -> RequestContext:
     declared = capabilities.get("extensions")
     extensions = dict(declared) if isinstance(declared, dict) else {}
-    extensions.pop(TASKS_EXTENSION, None)
+    extensions.pop(constants.TASKS_EXTENSION, None)
     if tasks:
-        extensions[TASKS_EXTENSION] = {}
+        extensions[constants.TASKS_EXTENSION] = {}
     declaring = context.with_capabilities({**capabilities, "extensions": extensions})
     return replace(declaring, uses_dialect=True)
 
@@ -211,9 +203,9 @@ def _input_response(context: RequestContext) -> Reply:
     responses = params.get("inputResponses")
     if not isinstance(responses, dict) or not all(isinstance(raw, dict) for raw in responses.values()):
         raise invalid_params("inputResponses must be an object of objects")
-    related = params.get("_meta", {}).get(META_RELATED_TASK)
+    related = params.get("_meta", {}).get(constants.META_RELATED_TASK)
     if not isinstance(related, dict):
-        raise invalid_params(f"{META_RELATED_TASK} must be an object in _meta")
+        raise invalid_params(f"{constants.META_RELATED_TASK} must be an object in _meta")
     with task_of_caller(_in_dialect(context), related.get("taskId")) as (tasks, principal, task_id):
         tasks.update(principal, task_id, responses)
     return Reply({"_meta": _related_task_meta(task_id)}, log_fields={"task": task_id})
@@ -228,12 +220,12 @@ def _cancel(context: RequestContext) -> Reply:
 
 
 def _related_task_meta(task_id: Any) -> dict[str, Any]:
-    return {META_RELATED_TASK: {"taskId": task_id}}
+    return {constants.META_RELATED_TASK: {"taskId": task_id}}
 
 
 TASK_HANDLERS: Final[Mapping[str, Handler]] = {
-    TASKS_GET: _get,
-    TASKS_RESULT: _result,
-    TASKS_INPUT_RESPONSE: _input_response,
-    TASKS_CANCEL: _cancel,
+    constants.TASKS_GET: _get,
+    constants.TASKS_RESULT: _result,
+    constants.TASKS_INPUT_RESPONSE: _input_response,
+    constants.TASKS_CANCEL: _cancel,
 }

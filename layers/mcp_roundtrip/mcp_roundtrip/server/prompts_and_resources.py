@@ -25,16 +25,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
-from mcp_roundtrip.server.admission import (
-    Reference,
-    authorize,
-    find_by_name,
-    find_by_uri,
-    read_reference,
-    read_uri,
-    unknown_item,
-    unknown_resource,
-)
+from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.decorator_options import check_context
 from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
@@ -117,7 +108,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
 
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:
         if isinstance(error, (ArgumentsError, ResourceNotFound)):
-            return unknown_resource(call.name, call.context)
+            return admission.unknown_resource(call.name, call.context)
         return feature_error(error)
 
 
@@ -160,7 +151,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     prompts: dict[str, Prompt]
     resources: dict[str, Resource]
-    completers: Mapping[tuple[Reference, str], Callable[..., Any]]
+    completers: Mapping[tuple[admission.Reference, str], Callable[..., Any]]
     _uris: dict[str, str] = field(default_factory=dict)  # by the key of their templates
 
     def add_prompt(self, name: str, function: Callable[..., Any], **options: Any) -> None:
@@ -188,7 +179,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def find_prompt(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `prompts/get` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read(context.params)
-        prompt = find_by_name(self.prompts, context, "prompt")
+        prompt = admission.find_by_name(self.prompts, context, "prompt")
         return FeatureCall(prompt, prompt.name, params, context)
 
     @cached_property
@@ -198,20 +189,20 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def find_resource(self, context: RequestContext) -> FeatureCall:
         """Return the call that a `resources/read` asks for. Raises ProtocolError or InsufficientScope."""
         params = CallParams.read({**context.params, "arguments": None})  # which are in the URI
-        uri = read_uri(context.params)
-        resource, variables = find_by_uri(self._index, uri, context)
+        uri = admission.read_uri(context.params)
+        resource, variables = admission.find_by_uri(self._index, uri, context)
         context.ports.observer.redact(variables.values)  # decoded parts of the URI
         params = replace(params, arguments=variables)
         return FeatureCall(resource, uri, params, context)
 
     def complete(self, context: RequestContext) -> Reply:
         """Return suggestions. A completion requires the scopes of its prompt or resource."""
-        kind, name = read_reference(context.params)
+        kind, name = admission.read_reference(context.params)
         if kind == "resource":
             name = self._index.find_equivalent(name)
         argument, value = _read_argument(context.params)
         feature = self.prompts.get(name) if kind == "prompt" else self.resources.get(name)
-        authorize(feature, context, lambda: unknown_item(kind, name))
+        admission.authorize(feature, context, lambda: admission.unknown_item(kind, name))
         assert feature is not None
         if argument not in feature.parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")

@@ -18,19 +18,8 @@ from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
+from mcp_roundtrip.question_ui import posted_form
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
-from mcp_roundtrip.question_ui.posted_form import (
-    MAX_FORM_BYTES,
-    VERSION,
-    MalformedForm,
-    Values,
-    initial_values,
-    make_questions,
-    only_value,
-    parse_form,
-    questions_version,
-    read_answers,
-)
 from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.responses import log_fault
 from mcp_roundtrip.tasks.question_page_links import LinkedQuestions, QuestionLinks
@@ -95,9 +84,9 @@ class QuestionPage(Struct, frozen=True):
             return _Outcome("media_type")
         if request.body is None:
             return _Outcome("malformed")
-        if not body_within_limit(request.body, MAX_FORM_BYTES):
+        if not body_within_limit(request.body, posted_form.MAX_FORM_BYTES):
             return _Outcome("too_large")
-        posted = parse_form(request.body)
+        posted = posted_form.parse_form(request.body)
         self.ports.observer.redact(lambda: [value for values in posted.values() for value in values])
         return self._take_answers(posted)
 
@@ -108,21 +97,23 @@ class QuestionPage(Struct, frozen=True):
         return _Outcome("shown", form=self._form(found, token))
 
     def _form(self, found: LinkedQuestions, token: str) -> FormPage:
-        questions = make_questions(found.requests)
-        version = questions_version(found.requests)
-        return FormPage(self.server, found.tool, token, version, questions, initial_values(questions))
+        questions = posted_form.make_questions(found.requests)
+        version = posted_form.questions_version(found.requests)
+        return FormPage(
+            self.server, found.tool, token, version, questions, posted_form.initial_values(questions)
+        )
 
-    def _take_answers(self, posted: Values) -> _Outcome:
+    def _take_answers(self, posted: posted_form.Values) -> _Outcome:
         """Store the answers; the same ones get the same reply. A form that is not stored is shown again."""
-        token, links = only_value(posted, TOKEN), QuestionLinks(self.ports.tasks())
+        token, links = posted_form.only_value(posted, TOKEN), QuestionLinks(self.ports.tasks())
         found = links.find(token)
         if found.state not in ("open", "answered"):
             return _Outcome(found.state)
         is_open = found.state == "open"
         form = replace(self._form(found, token), values=posted)
-        if only_value(posted, VERSION) != form.version:
+        if posted_form.only_value(posted, posted_form.VERSION) != form.version:
             return _Outcome("changed" if is_open else "late")
-        answers = read_answers(form.questions, posted)
+        answers = posted_form.read_answers(form.questions, posted)
         if answers.errors and not is_open:
             return _Outcome("late")
         if answers.errors:
@@ -145,7 +136,7 @@ class QuestionPage(Struct, frozen=True):
 
 def _notice_for(error: Exception, observer: Observer) -> str:
     """Return the name of the notice for an exception, and log what is not the user's mistake."""
-    if isinstance(error, MalformedForm):
+    if isinstance(error, posted_form.MalformedForm):
         return "malformed"
     if isinstance(error, StoreError):
         observer.record_failure("task_table_unavailable", error)

@@ -10,17 +10,9 @@ from msgspec.structs import replace
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.errors import DefinitionError, ProtocolError
 from mcp_roundtrip.internal_errors import ResultTooLarge, SettingsError
-from mcp_roundtrip.protocol import jsonrpc, results
+from mcp_roundtrip.protocol import http, jsonrpc, results
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO, TASKS_GET, TOOLS_CALL
-from mcp_roundtrip.protocol.http import (
-    JSON_HEADERS,
-    HttpRequest,
-    HttpResponse,
-    build_response,
-    event_size,
-    http_status,
-    payload_size,
-)
+from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, RequestId
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.lambda_invocation import Invocation
@@ -61,7 +53,7 @@ def error_response(
     """Write a JSON-RPC error, and log `request_refused`. `status` overrides the one of the error."""
     error = reply.body
     assert isinstance(error, ProtocolError)
-    status = status or http_status(error)
+    status = status or http.http_status(error)
     response, log_fields = None, reply.log_fields
     if status == 200:
         response, log_fields = _within_limit(compact_json(jsonrpc.error(request_id, error)), reply, request)
@@ -81,7 +73,7 @@ def error_response(
 
 def plain_error_response(request_id: RequestId | None, error: ProtocolError) -> HttpResponse:
     body = compact_json(jsonrpc.error(request_id, error))
-    return HttpResponse(http_status(error), body, JSON_HEADERS)
+    return HttpResponse(http.http_status(error), body, http.JSON_HEADERS)
 
 
 def _within_limit(
@@ -89,18 +81,18 @@ def _within_limit(
 ) -> tuple[HttpResponse | None, Mapping[str, Any]]:
     """Return the response, None if it is too large, with the notifications that fit; and the log fields."""
     events, log_fields = list[str](), reply.log_fields
-    room = request.max_response_bytes - event_size(message) if reply.notifications else 0
+    room = request.max_response_bytes - http.event_size(message) if reply.notifications else 0
     for notification in reply.notifications:
         event = compact_json(notification)
-        room -= event_size(event)
+        room -= http.event_size(event)
         if room < 0:
             break
         events.append(event)
-    response = build_response(message, events, request.headers)
+    response = http.build_response(message, events, request.headers)
     if dropped := len(reply.notifications) - len(events):
         dropped += log_fields.get("notifications_dropped", 0)
         log_fields = {**log_fields, "notifications_dropped": dropped}
-    fits = payload_size(response.body) <= request.max_response_bytes
+    fits = http.payload_size(response.body) <= request.max_response_bytes
     return response if fits else None, log_fields
 
 
@@ -120,7 +112,7 @@ def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> Ht
         result = {**reply.body, "result": result}
     if context.request.is_legacy:
         del result["resultType"]
-    return HttpResponse(200, _result_message(context.request.id, result), JSON_HEADERS)
+    return HttpResponse(200, _result_message(context.request.id, result), http.JSON_HEADERS)
 
 
 def _result_message(request_id: RequestId, result: Mapping[str, Any]) -> str:
