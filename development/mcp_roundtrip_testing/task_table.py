@@ -91,37 +91,37 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._items: dict[tuple[str, str], Item] = {}
-        self._sort_keys: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     def put_new(self, item: Item) -> Item | None:
         check_item_size(item)
-        name = _key(item)
         with self._lock:
-            present = self._items.get(name)
+            present = self._find(str(item["pk"]), str(item["sk"]))
             if present is None:
                 self._write(item)
-            return None if present is None else dict(present)
+            return present
 
     def get(self, pk: str, sk: str) -> Item | None:
         with self._lock:
-            present = self._items.get((pk, sk))
-            return None if present is None else dict(present)
+            return self._find(pk, sk)
 
     def query(self, pk: str) -> Sequence[Item]:
         with self._lock:
+            sort_keys = [sk for found, sk in self._items if found == pk]
             # DynamoDB orders sort keys by their UTF-8 bytes.
-            sort_keys = sorted(self._sort_keys.get(pk, ()), key=str.encode)
-            return [dict(self._items[pk, sk]) for sk in sort_keys]
+            return [dict(self._items[pk, sk]) for sk in sorted(sort_keys, key=str.encode)]
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         with self._lock:
-            return self._update(pk, sk, change)
+            changed = self._changed(pk, sk, change)
+            if changed is not None:
+                self._write(changed)
+            return changed
 
     def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         check_item_size(item)
         with self._lock:
-            if _key(item) in self._items:
+            if self._find(str(item["pk"]), str(item["sk"])) is not None:
                 raise StoreError("item_exists")
             written, unmet = [item], list[Update]()
             for update in updates:
@@ -135,29 +135,20 @@ class MemoryStore:
                     self._write(each)
             return unmet
 
-    def _update(self, pk: str, sk: str, change: Change) -> Item | None:
-        changed = self._changed(pk, sk, change)
-        if changed is not None:
-            self._write(changed)
-        return changed
+    def _find(self, pk: str, sk: str) -> Item | None:
+        present = self._items.get((pk, sk))
+        return None if present is None else dict(present)
 
     def _write(self, item: Item) -> None:
-        pk, sk = name = _key(item)
-        if name not in self._items:
-            self._sort_keys.setdefault(pk, []).append(sk)
-        self._items[name] = dict(item)
+        self._items[str(item["pk"]), str(item["sk"])] = dict(item)
 
     def _changed(self, pk: str, sk: str, change: Change) -> Item | None:
-        changed = apply_change(change, self._items.get((pk, sk), {}))
+        changed = apply_change(change, self._find(pk, sk) or {})
         if changed is None:
             return None
         changed = {"pk": pk, "sk": sk, **changed}
         check_item_size(changed)
         return changed
-
-
-def _key(item: Item) -> tuple[str, str]:
-    return str(item["pk"]), str(item["sk"])
 
 
 T = TypeVar("T")
