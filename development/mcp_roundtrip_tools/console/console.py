@@ -1,7 +1,6 @@
 """The console's own server: its page, its API, and the endpoint for the client that the page plays."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from traceback import format_exc
 from typing import Any, Final
@@ -84,30 +83,20 @@ FOLDER: Final = "/console/"
 API: Final = "/console/api/"
 
 
-@dataclass(frozen=True, slots=True)
-class ApiRoute:
-    """A method and a path, in which `{name}` is a segment. `answer` returns JSON, or raises ConsoleError."""
-
-    method: str
-    path: str
-    answer: Callable[[LocalApp, ApiRequest], Any]
-
-
-ROUTES: Final = (
-    ApiRoute("GET", "application", describe_application),
-    ApiRoute("GET", "exchanges/{id}", show_exchange),
-    ApiRoute("GET", "activity", show_activity),
-    ApiRoute("POST", "states", show_state),
-    ApiRoute("GET", "tasks", list_tasks),
-    ApiRoute("GET", "tasks/{id}", show_task),
-    ApiRoute("POST", "tasks/{id}/expire-lease", expire_lease),
-    ApiRoute("POST", "environments/{id}/kill", kill_environment),
-    ApiRoute("POST", "invocations", invoke_function),
-    ApiRoute("POST", "tokens", issue_token),
-    ApiRoute("GET", "sources/{function}", show_sources),
-    ApiRoute("PUT", "sources/{function}", edit_sources),
-    ApiRoute("DELETE", "sources/{function}", discard_sources),
-)
+ROUTES: Final[Mapping[str, Mapping[str, Callable[[LocalApp, ApiRequest], Any]]]] = {
+    "application": {"GET": describe_application},
+    "exchanges/{id}": {"GET": show_exchange},
+    "activity": {"GET": show_activity},
+    "states": {"POST": show_state},
+    "tasks": {"GET": list_tasks},
+    "tasks/{id}": {"GET": show_task},
+    "tasks/{id}/expire-lease": {"POST": expire_lease},
+    "environments/{id}/kill": {"POST": kill_environment},
+    "invocations": {"POST": invoke_function},
+    "tokens": {"POST": issue_token},
+    "sources/{function}": {"GET": show_sources, "PUT": edit_sources, "DELETE": discard_sources},
+}
+"""What answers a request, by its path and its method: it returns JSON, or raises ConsoleError."""
 
 
 class Console:
@@ -146,15 +135,14 @@ class Console:
             return error_response(500, f"the console failed: {type(error).__name__}; see the terminal")
 
     def _call(self, request: Request, path: str) -> Any:
-        found = ((route, path_parameters(route.path, unquote(path))) for route in ROUTES)
-        matches = [(route, parameters) for route, parameters in found if parameters is not None]
-        if not matches:
-            raise ConsoleError(404, "the console's API has no such path")
-        for route, parameters in matches:
-            if route.method == request.method:
-                given = read_request(request, parameters, authority(request, self._endpoint_port))
-                return route.answer(self._app, given)
-        raise ConsoleError(405, f"{request.method} is not allowed for this path")
+        for pattern, answers in ROUTES.items():
+            if (parameters := path_parameters(pattern, unquote(path))) is None:
+                continue
+            if request.method not in answers:
+                raise ConsoleError(405, f"{request.method} is not allowed for this path")
+            given = read_request(request, parameters, authority(request, self._endpoint_port))
+            return answers[request.method](self._app, given)
+        raise ConsoleError(404, "the console's API has no such path")
 
 
 def _file(request: Request, name: str) -> Response:
