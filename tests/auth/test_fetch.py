@@ -1,9 +1,7 @@
 """Fetching documents from well-behaved and misbehaving servers on this computer."""
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -11,6 +9,7 @@ from mcp_roundtrip.auth.callers import IssuerUnavailable
 from mcp_roundtrip.auth.issuer_keys import MAX_DOCUMENT, fetch
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
+from support.scripted_server import Connected, scripted, send
 
 
 @contextmanager
@@ -82,25 +81,6 @@ def test_a_refused_connection_and_a_server_without_a_certificate_are_reported():
     assert failure(f"{url}/keys").reason == "issuer_ConnectionRefusedError"
 
 
-@contextmanager
-def answering(answer: Callable[[socket.socket, threading.Event], None]) -> Iterator[str]:
-    """Answer a connection with raw bytes. The event is set when the client is done."""
-    over = threading.Event()
-
-    def accept(listener: socket.socket) -> None:
-        with suppress(OSError):
-            connection, _ = listener.accept()
-            with connection:
-                answer(connection, over)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=accept, args=(listener,))
-        thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        over.set()
-        thread.join()
-
-
 @pytest.mark.parametrize(
     "first",
     [
@@ -112,19 +92,16 @@ def answering(answer: Callable[[socket.socket, threading.Event], None]) -> Itera
     ids=["status", "headers", "body", "body of a length"],
 )
 def test_an_endless_response_times_out(first):
-    def drip(connection: socket.socket, over: threading.Event) -> None:
-        connection.sendall(first)
-        while not over.wait(0.02):
-            connection.sendall(b"a")
+    def drip(connected: Connected) -> bool:
+        connected.socket.sendall(first)
+        while not connected.server.over.wait(0.02):
+            connected.socket.sendall(b"a")
+        return False
 
-    with answering(drip) as url:
-        assert failure(url, 0.3).reason == "issuer_timeout"
+    with scripted(drip) as server:
+        assert failure(server.url, 0.3).reason == "issuer_timeout"
 
 
 def test_a_response_that_is_not_http_is_reported():
-    def respond_without_http(connection: socket.socket, over: threading.Event) -> None:
-        connection.recv(65_536)
-        connection.sendall(b"220 smtp.test ready\r\n\r\n")
-
-    with answering(respond_without_http) as url:
-        assert failure(url).reason == "issuer_BadStatusLine"
+    with scripted(send(b"220 smtp.test ready\r\n\r\n", close=True)) as server:
+        assert failure(server.url).reason == "issuer_BadStatusLine"
