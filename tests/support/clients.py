@@ -53,20 +53,6 @@ class Connected:
 
     client: Any
 
-    @property
-    def protocol_version(self) -> str | None:
-        version: str | None = self.client.protocol_version
-        return version
-
-    async def lists(self) -> Mapping[str, Sequence[Any]]:
-        client = self.client
-        return {
-            "tools": (await client.list_tools()).tools,
-            "prompts": (await client.list_prompts()).prompts,
-            "resources": (await client.list_resources()).resources,
-            "templates": (await client.list_resource_templates()).resource_templates,
-        }
-
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the structured content of a tool result, or its text as `text`."""
         result = await self.client.call_tool(name, dict(arguments))
@@ -82,12 +68,7 @@ class Connected:
         """Return the text of the only contents of a resource."""
         return block_of((await self.client.read_resource(uri)).contents)
 
-    async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
-        found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).completion.values
-        return found
 
-
-Reference = types.PromptReference | types.ResourceTemplateReference
 Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
 
 
@@ -138,8 +119,8 @@ async def answered_on_page(
 
 
 @asynccontextmanager
-async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncIterator[Connected]:
-    """Connect the client of FastMCP, with an access token if it needs one."""
+async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
+    """Connect the client of FastMCP."""
     # Importing them takes most of a second: not in each process of tests.
     import fastmcp
     import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
@@ -152,7 +133,7 @@ async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncI
         "sampling_handler": lambda *call: SAMPLED,
         "roots": [types.Root.model_validate(ROOT)],
     }
-    async with fastmcp.Client(url, elicitation_handler=elicit, auth=token, **given) as client:
+    async with fastmcp.Client(url, elicitation_handler=elicit, **given) as client:
         yield Connected(client)
 
 
