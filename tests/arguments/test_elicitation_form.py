@@ -9,7 +9,6 @@ from uuid import UUID
 
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, settings
 from mcp_types import _v2026_07_28
 from pydantic import (
     AnyUrl,
@@ -30,9 +29,6 @@ from mcp_roundtrip.internal_errors import InvalidAnswer
 from support.interpreters import run_program
 
 SECRET = "hunter2-hunter2"
-
-# On a fresh machine Hypothesis first builds its Unicode tables, and pydantic its validators.
-law = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 class Color(Enum):

@@ -22,8 +22,8 @@ def only(configurations):
     return pytest.mark.parametrize("configuration", configurations, ids=str, indirect=True)
 
 
-def seal(codec, payload=None, *, number=1, since=None):
-    return codec.seal(BINDING, payload, round=number, first_issued_at=since)
+def seal(codec, payload=None):
+    return codec.seal(BINDING, payload, round=1, first_issued_at=None)
 
 
 def opens(codec, token):

@@ -50,10 +50,10 @@ class Page:
         return body
 
 
-def rounds(call: Passes, most: int = 100) -> tuple[Outcome, int]:
+def rounds(call: Passes) -> tuple[Outcome, int]:
     """Play a client that always consents at once. Return the outcome and the number of questions."""
     outcome, questions = call(), 0
-    while isinstance(outcome, NeedsInput) and questions < most:
+    while isinstance(outcome, NeedsInput) and questions < 100:
         questions += 1
         call.clock.advance(0.1)
         outcome = call(**dict.fromkeys(outcome.requests, ACCEPT))

@@ -180,13 +180,11 @@ def cannot_forward(*given):
     raise ForwardingFailed("TooManyRequestsException")
 
 
-def send_through(log, body, path="/tools/orders", *, forward=cannot_forward, auth=None, **options):
-    """Send a request of alice through the front door."""
-    request = HttpRequest(
-        "POST", headers(body), json.dumps(body), options.get("authorizer", ALICE), path=path
-    )
-    ports = make_ports(forward=forward, audit=log.log, auth=auth or EventAuthenticator(AuthMode.JWT))
-    return DOOR.endpoint.respond(request, ports, Invocation("id", options.get("deadline_ms", 1e18)))
+def send_through(log, body, path="/tools/orders", *, authorizer=ALICE, deadline_ms=1e18):
+    """Send a request of alice through a front door that cannot forward it."""
+    request = HttpRequest("POST", headers(body), json.dumps(body), authorizer, path=path)
+    ports = make_ports(forward=cannot_forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
+    return DOOR.endpoint.respond(request, ports, Invocation("id", deadline_ms))
 
 
 GREETING = message("prompts/get", name="greeting", arguments={"name": SECRETS["argument"]})

@@ -77,12 +77,11 @@ def recording(read=lambda call: call.outcome):
     return record
 
 
-def refusing(error, refuses=lambda call: True):
-    """Return a hook that raises this error before the passes that it refuses."""
+def refusing(error):
+    """Return a hook that raises this error before each pass."""
 
     def refuse(call: Call) -> Iterator[None]:
-        if refuses(call):
-            raise error
+        raise error
         yield
 
     return refuse

@@ -78,11 +78,11 @@ def lasting(ctx: Context, card: str) -> str:
     return card
 
 
-def playing(capabilities=EVERYTHING, **options):
+def playing():
     observer = LogObserver()
     observer.begin("request-1")
     meta = {"com.example/token": SECRETS["bearer"]}
-    return Player(server, capabilities, observer=observer, log_level="debug", meta=meta, **options)
+    return Player(server, EVERYTHING, observer=observer, log_level="debug", meta=meta)
 
 
 ANSWERS = {

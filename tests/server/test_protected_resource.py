@@ -35,9 +35,9 @@ def test_the_document_is_served_where_the_official_client_requests_it(resource, 
     assert WELL_KNOWN in metadata.paths
 
 
-def response(challenge: str, status: int = 401) -> httpx2.Response:
+def response(challenge: str) -> httpx2.Response:
     """Return a response with a challenge, for the parsers of the official client."""
-    return httpx2.Response(status, headers={"www-authenticate": challenge})
+    return httpx2.Response(401, headers={"www-authenticate": challenge})
 
 
 def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_scope():

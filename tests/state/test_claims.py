@@ -12,10 +12,9 @@ from support.tokens import BINDING, NOW
 LIMITS = Limits()
 
 
-def built(binding=BINDING, *, now=NOW, first_issued_at=None, jti="id", limits=LIMITS):
-    return build(
-        binding, {"a": 1}, round_number=2, first_issued_at=first_issued_at, now=now, jti=jti, limits=limits
-    )
+def built(binding=BINDING, *, now=NOW, first_issued_at=None):
+    given = {"first_issued_at": first_issued_at, "now": now, "jti": "id", "limits": LIMITS}
+    return build(binding, {"a": 1}, round_number=2, **given)
 
 
 def test_digests_are_stable_across_releases():

@@ -21,10 +21,10 @@ from support.interpreters import run_program
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
 
-def certificate(leaf=None, *, jti="0" * 32, issued_at=NOW):
+def certificate(leaf=None, *, jti="0" * 32):
     public_key = (leaf or LocalKey.generate()).public_key
     return delegated_keys.issue(
-        KEY, public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=issued_at, jti=jti
+        KEY, public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=NOW, jti=jti
     )
 
 

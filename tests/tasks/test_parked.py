@@ -38,8 +38,8 @@ class Table(StoredTasks):
     def __init__(self, store, clock=None):
         super().__init__(TaskTable(clock or FakeClock(), store, max_open=LIMIT), ALICE.principal)
 
-    def park_call(self, caller=ALICE, journal=JOURNAL, channel="page"):
-        return self.parked.create(caller, CALL, journal, {"size": FORM}, channel)
+    def park_call(self, caller=ALICE, journal=JOURNAL):
+        return self.parked.create(caller, CALL, journal, {"size": FORM}, "page")
 
     def find(self, caller=ALICE):
         return self.parked.find(caller)

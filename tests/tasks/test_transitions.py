@@ -44,13 +44,13 @@ def asked(*keys):
     return outstanding({key: {"method": "elicitation/create"} for key in keys})
 
 
-def answered(*left, version=3, is_leased=False, now=NOW):
+def answered(*left, version=3, is_leased=False):
     return transitions.accept_responses(
         version=version,
         requests=asked(*left),
         submissions={"answered": "first"},
         is_leased=is_leased,
-        now_ms=now,
+        now_ms=NOW,
     )
 
 
