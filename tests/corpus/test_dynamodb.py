@@ -3,15 +3,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSPreparedRequest
+from botocore.compat import HTTPHeaders
 from moto import mock_aws
+from moto.core.botocore_stubber import BotocoreStubber
 
 from corpus import dynamodb
 from corpus.aws_account import TABLE
 from corpus.recording import all_cases, record
-from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
+from support.aws_clients import REGION
 from support.dynamodb_clients import client, new_table
-from support.moto_server import answer
 
 CASES = (
     "task: loses a worker in a step that runs once",
@@ -21,10 +23,15 @@ CASES = (
 
 
 def call_moto(operation: str, request: Mapping[str, Any]) -> tuple[int, Any]:
-    target = f"DynamoDB_20120810.{operation}"
-    headers = (("X-Amz-Target", target), ("Content-Type", "application/x-amz-json-1.0"))
-    answered = answer("dynamodb", Request("POST", "/", headers, json.dumps(request).encode()))
-    return answered.status, json.loads(answered.body)
+    """Return the HTTP status and the answer. moto intercepts botocore only."""
+    headers = HTTPHeaders()
+    headers["X-Amz-Target"] = f"DynamoDB_20120810.{operation}"
+    headers["Content-Type"] = "application/x-amz-json-1.0"
+    url = f"https://dynamodb.{REGION}.amazonaws.com/"
+    sent = AWSPreparedRequest("POST", url, headers, json.dumps(request).encode(), False)
+    answered = BotocoreStubber().process_request(sent)
+    assert answered is not None
+    return answered[0], json.loads(answered[2])
 
 
 def compared(operation: str, status: int, answer: Any) -> Any:

@@ -31,7 +31,7 @@ from mcp_roundtrip_tools.template.model import Function, Queue
 from support.client_requests import accepted
 from support.manual_timers import ManualTimers
 from support.stored_tasks import CALL
-from support.three_steps import take_three_steps
+from support.task_tools import take_three_steps
 
 STEPS = {"first": 50, "once": 5, "last": 50}
 """The steps, with the seconds that each takes. Leases are renewed during the long ones."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context, Server, StepInterrupted
 
 ran: list[str] = []
 """The names of the steps that ran."""
@@ -50,3 +50,18 @@ def task_server(body: Callable[[Context], Any], ttl_ms: int = 24 * 3_600_000, **
         return body(ctx)
 
     return server
+
+
+def take_three_steps(ctx: Context, effect: Callable[[str], str]) -> dict[str, str]:
+    """Take the steps first, once and last as a task, with a question before the last one.
+
+    `effect` gets the name of each step. The result has what it returned for each, or "interrupted".
+    """
+    ctx.run_as_task()
+    first = ctx.step("first", effect, "first")
+    try:
+        once = ctx.step("once", effect, "once", at_most_once=True)
+    except StepInterrupted:
+        once = "interrupted"
+    ctx.elicit("go", "Go on?", bool)
+    return {"first": first, "once": once, "last": ctx.step("last", effect, "last")}

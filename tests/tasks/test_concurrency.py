@@ -15,8 +15,7 @@ from support.charging_shop import server as shop
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.stored_tasks import CALL, StoredTasks
-from support.task_tools import ran, run_step
-from support.three_steps import take_three_steps
+from support.task_tools import ran, run_step, take_three_steps
 
 pytest_plugins = ["support.task_stores", "support.charging_shop"]
 
