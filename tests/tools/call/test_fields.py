@@ -82,6 +82,8 @@ def test_without_a_text_a_field_has_its_default_or_is_left_out():
     assert (a.read(""), b.read(""), c.read("")) == (3, UNSET, UNSET)
     assert (a.hint(), b.hint(), c.hint()) == ("[whole number, default 3]", "[optional]", "[1-2, optional]")
     assert Field("yes", {"type": "boolean", "default": True}, is_required=True).hint() == "[Y/n]"
+    choices = {"type": "array", "items": CITIES}
+    assert Field("cities", choices, is_required=True).hint() == "[numbers, separated by commas]"
 
 
 @pytest.mark.parametrize(

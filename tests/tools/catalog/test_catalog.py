@@ -39,13 +39,12 @@ def test_the_shipped_catalog_and_edge_are_fresh():
 
 def test_owners_are_sorted_and_their_tools_keep_the_order_of_registration(tmp_path):
     both = TOOL.format(name="z") + "\n    @server.tool\n    def a() -> str:\n        return ''\n"
-    functions = write(tmp_path, two=TOOL.format(name="b"), one=both)
-    rows = read_catalog(functions)["tools"]
-    assert [(row["owner"], row["definition"]["name"]) for row in rows] == [
-        ("one", "z"),
-        ("one", "a"),
-        ("two", "b"),
-    ]
+    later = "zoywxvut"  # in an order that no file system keeps
+    functions = write(tmp_path, **{name: TOOL.format(name=f"of_{name}") for name in later}, one=both)
+    catalog = read_catalog(functions)
+    rows = [(row["owner"], row["definition"]["name"]) for row in catalog["tools"]]
+    expected = [(name, f"of_{name}") for name in sorted(later)]
+    assert rows == [expected[0], ("one", "z"), ("one", "a"), *expected[1:]]
 
 
 def test_tools_that_every_client_can_call_come_first(tmp_path):

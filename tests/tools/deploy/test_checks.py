@@ -233,9 +233,15 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(project, name
 
 
 @pytest.mark.parametrize(
-    ("parameter", "problem"), [("AuthMode", "is not installed"), ("AuthMod", "AuthMode?")]
+    ("parameter", "sam", "problem"),
+    [
+        ("AuthMode", ["--sam", "no-such-sam"], "error: no-such-sam is not installed"),
+        ("AuthMode", [], "error: sam is not installed"),
+        ("AuthMod", ["--sam", "no-such-sam"], "AuthMode?"),
+    ],
 )
-def test_a_misspelt_parameter_is_refused_without_sam(project, parameter, problem, monkeypatch, capsys):
+def test_a_misspelt_parameter_is_refused_without_sam(project, parameter, sam, problem, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    assert command(["deploy", "--sam", "no-such-sam", "--parameters", f"{parameter}=none"]) == 2
+    monkeypatch.setenv("PATH", "")
+    assert command(["deploy", *sam, "--parameters", f"{parameter}=none"]) == 2
     assert problem in capsys.readouterr().err

@@ -28,7 +28,8 @@ def folder(tmp_path, monkeypatch):
 def test_findings_are_printed_by_line_and_make_the_exit_status_1(folder, capsys):
     (folder / "src/__pycache__").mkdir(parents=True)
     (folder / "src/.venv/lib").mkdir(parents=True)
-    for name in ("app.py", "__pycache__/old.py", ".venv/lib/package.py"):
+    (folder / "src/node_modules").mkdir()
+    for name in ("app.py", "__pycache__/old.py", ".venv/lib/package.py", "node_modules/gyp.py"):
         (folder / "src" / name).write_text(WRONG)
     assert main([]) == 1
     shown = capsys.readouterr()

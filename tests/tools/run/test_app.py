@@ -107,12 +107,16 @@ def test_a_change_of_code_layer_or_template_takes_effect(template, log):
         assert http(app.url("/three")).json()["value"] == "changed"
         template.write_text(readable)
         assert http(app.url("/three")).json()["value"] == "saved meanwhile"
+        template.write_text(f"{readable}# a comment\n")
+        app.current()
     assert [line for line in log if "restarted" in line] == [
         f"{template.parent}/layer/shared.py changed: One restarted",
         f"{template} changed: One restarted",
         f"{template.parent}/layer/shared.py changed: One restarted",
+        f"{template} changed: no function restarted",
     ]
-    assert any("Functions restart when this is corrected." in line for line in log)
+    notes = [line.splitlines()[-1] for line in log if "corrected" in line]
+    assert notes == ["Functions restart when this is corrected."] * 2 + ["The error is corrected."]
 
 
 def test_bytecode_hidden_files_and_dangling_links_are_no_changes(template, log):

@@ -120,6 +120,7 @@ def test_a_delayed_message_waits_and_is_not_delivered_after_the_end(reader):
         wait_until(lambda: reader.records)
     for thread in set(threading.enumerate()) - before:
         thread.join(WITHIN_S)
+        assert not thread.is_alive()
     assert [record["body"] for record in reader.records] == ["now"]
 
 
