@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import pytest
@@ -62,6 +63,11 @@ def sizes(ctx: Context) -> str:
 @server.tool
 def counts(ctx: Context) -> int:
     return ctx.elicit("number", "How many?", int)
+
+
+@server.tool
+def order(size: int) -> int:
+    return size
 
 
 @server.tool
@@ -130,26 +136,6 @@ def test_an_assertion_shows_the_position_of_a_call():
     assert repr(unknown).startswith("<PlayedTask: tasks/get ended in the JSON-RPC error {'code': -32602")
 
 
-def test_a_tool_error_is_a_cause_with_a_readable_text():
-    played = Player(server).call("refuses")
-    assert (played.failed, played.text) == (True, "There is no such item.")
-    with pytest.raises(CallFailed, match="There is no such item") as failure:
-        _ = played.structured
-    assert 'raise ToolError("There is no such item.")' in shown(failure.value)
-
-
-def test_a_forgotten_await_is_a_cause_that_names_its_question():
-    with pytest.raises(CallFailed, match="question 'sure'") as failure:
-        _ = Player(server).call("forgets").text
-    assert isinstance(failure.value.__cause__, NotAwaited)
-
-
-def test_an_error_without_an_exception_of_the_tool_has_no_cause():
-    with pytest.raises(CallFailed, match="-32602") as failure:
-        _ = Player(server).call("unknown").result
-    assert failure.value.__cause__ is None
-
-
 def failing_task() -> PlayedTask:
     return Player(server, WITH_TASKS).call("becomes_a_task").task.answer(keep=True)
 
@@ -170,72 +156,75 @@ def test_a_task_has_the_cause_of_its_failure():
     assert (first.text, second.text) == ("one", "two")
 
 
-def test_a_misspelt_answer_key_fails_with_both_lists():
-    with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
-        Player(server).call("asks", siez="4")
-    with pytest.raises(CallFailed, match="asked: size, name; you answered: size, nmae"):
-        Player(server).call("asks", size="4", nmae="x")
-    with pytest.raises(CallFailed, match="asked: nothing; you answered: size"):
-        Player(server).call("says", size="4")
+MEMBERS = "`.messages` for a prompt, `.contents` for a resource"
+ASKS = "it asks 'size' ('How large?')"
+
+
+@pytest.mark.parametrize(
+    ("tool", "answers", "member", "message"),
+    [
+        ("asks", {"siez": "4"}, "text", "asked: size; you answered: siez"),
+        ("asks", {"size": "4", "nmae": "x"}, "text", "asked: size, name; you answered: size, nmae"),
+        ("says", {"size": "4"}, "text", "asked: nothing; you answered: size"),
+        ("becomes_a_task", {"keep": True}, "task", "you answered: keep; now it became the task"),
+        (
+            "order",
+            {"error": "no"},
+            "text",
+            "you answered: error; now it failed: arguments.size: Field required",
+        ),
+        ("sizes", {"name": "x", "size": 4}, "text", "'size': the answer must be an object with vcpus, tier"),
+        ("asks", {}, "structured", f"the call has not ended: {ASKS}"),
+        ("asks", {}, "text", f"the call has not ended: {ASKS}"),
+        ("says", {}, "error", "no JSON-RPC error: it completed with "),
+        ("says", {}, "structured", "use `.text`, or annotate"),
+        ("says", {}, "messages", MEMBERS),
+    ],
+)
+def test_the_failure_says_what_happened_instead(tool, answers, member, message):
+    with pytest.raises(CallFailed, match=re.escape(message)):
+        getattr(Player(server, WITH_TASKS).call(tool, **answers), member)
+
+
+@pytest.mark.parametrize(
+    ("tool", "member", "cause"),
+    [("refuses", "structured", ToolError), ("forgets", "text", NotAwaited), ("unknown", "result", NoneType)],
+)
+def test_the_failure_has_the_exception_of_the_tool_as_its_cause(tool, member, cause):
+    with pytest.raises(CallFailed, match=r"There is no such item|question 'sure'|-32602") as failure:
+        getattr(Player(server).call(tool), member)
+    assert type(failure.value.__cause__) is cause
+
+
+def test_a_tool_error_is_a_result_and_does_not_report_unused_answers():
+    played = Player(server).call("refuses", size="4")
+    assert (played.failed, played.text) == (True, "There is no such item.")
+
+
+def test_a_misspelt_key_of_a_later_answer_fails_with_both_lists():
     with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
         Player(server).call("asks").answer(siez="4")
-
-
-def test_an_answer_to_a_question_of_the_task_is_given_to_the_task():
-    play = Player(server, WITH_TASKS)
-    with pytest.raises(CallFailed, match="asked: nothing; you answered: keep; now it became the task"):
-        play.call("becomes_a_task", keep=True)
     with pytest.raises(CallFailed, match="asked: keep; you answered: kep"):
-        play.call("becomes_a_task").task.answer(kep=True)
+        Player(server, WITH_TASKS).call("becomes_a_task").task.answer(kep=True)
 
 
-def test_a_failed_call_does_not_report_unused_answers():
-    assert Player(server).call("refuses", size="4").failed
-
-
-@pytest.mark.parametrize("name", ["structured", "text"])
-def test_a_round_that_asks_has_no_result(name):
-    asked = Player(server).call("asks")
-    with pytest.raises(CallFailed, match=re.escape("the call has not ended: it asks 'size' ('How large?')")):
-        getattr(asked, name)
-
-
-def test_a_call_that_completed_has_no_error_and_no_question():
-    done = Player(server).call("says")
-    with pytest.raises(CallFailed, match=r"no JSON-RPC error: it completed with .*hello"):
-        _ = done.error
+def test_a_key_that_asks_nothing_has_no_question():
     with pytest.raises(CallFailed, match=r"'size' is not asked: it completed with .*hello"):
-        done.question("size")
-    with pytest.raises(CallFailed, match=r"use `\.text`, or annotate"):
-        _ = done.structured
-
-
-def test_a_request_without_a_message_is_no_question():
+        Player(server).call("says").question("size")
     with pytest.raises(CallFailed, match=r"'roots' is a request roots/list, .*`\.asked`"):
         Player(server).call("lists").question("roots")
 
 
-def test_an_answer_that_does_not_fit_the_form_names_its_key():
-    with pytest.raises(CallFailed, match="'size': the answer must be an object with vcpus, tier"):
-        Player(server).call("sizes", name="orders", size=4)
-
-
-MEMBERS = re.escape("`.messages` for a prompt, `.contents` for a resource")
+@pytest.mark.parametrize("client", ["vscode", "cursor"])  # in an app, on the page
+def test_what_a_released_client_shows_its_user_is_the_state_of_the_call(client):
+    with pytest.raises(CallFailed, match=re.escape(f"you answered: sise; now {ASKS}")):
+        Player(server, client=client).call("asks", sise="4")
 
 
 @pytest.mark.parametrize("name", ["text", "structured", "contents"])
 def test_a_member_of_another_kind_of_result_fails_with_those_of_each_kind(name):
-    with pytest.raises(CallFailed, match=MEMBERS):
+    with pytest.raises(CallFailed, match=re.escape(MEMBERS)):
         getattr(Player(server).prompt("greets"), name)
-    with pytest.raises(CallFailed, match=MEMBERS):
-        _ = Player(server).call("says").messages
-
-
-@pytest.mark.parametrize("client", ["vscode", "cursor"])  # in an app, on the page
-def test_what_a_released_client_shows_its_user_is_the_state_of_the_call(client):
-    play = Player(server, client=client)
-    with pytest.raises(CallFailed, match=re.escape("you answered: sise; now it asks 'size' ('How large?')")):
-        play.call("asks", sise="4")
 
 
 def test_a_refused_answer_is_asked_again_under_its_key_in_an_app():
@@ -258,23 +247,6 @@ def test_a_waiting_task_has_no_result():
         _ = task.structured
     with pytest.raises(CallFailed, match="the task has no result: it is cancelled"):
         _ = task.cancel().text
-
-
-def test_arguments_that_were_passed_as_answers_are_named():
-    with pytest.raises(
-        CallFailed, match=r"you answered: error; now it failed: arguments\.size: Field required"
-    ):
-        Player(sized()).call("order", error="no")
-
-
-def sized() -> Server:
-    sized = Server("sized")
-
-    @sized.tool
-    def order(size: int) -> int:
-        return size
-
-    return sized
 
 
 def test_a_request_of_a_task_that_is_refused_fails_with_the_error():
