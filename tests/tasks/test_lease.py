@@ -1,7 +1,7 @@
 """The lease of a pass: claimed, trusted, renewed, lost, by owners whose clocks differ."""
 
 from dataclasses import dataclass, field
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 from hypothesis import settings
@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat, wait_ms
+from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
@@ -282,13 +282,6 @@ def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table
     timer = HeartbeatTimer()
     with heartbeat(table.claimed(remaining_ms=LEASE_MS // RENEWALS), timer):
         assert timer.thread is None
-
-
-def test_the_default_wait_ends_with_the_pass_or_with_the_time():
-    event = Event()
-    assert not wait_ms(event, 0)
-    event.set()
-    assert wait_ms(event, 3_600_000)
 
 
 OWNERS = st.integers(0, 3)

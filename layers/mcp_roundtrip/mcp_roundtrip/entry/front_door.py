@@ -222,11 +222,12 @@ class FrontDoor:
         before, found, name = path.rpartition(OWNER_PATHS)
         if not found or _WELL_KNOWN in f"{before}/":
             return None
+        own = _own_path(ports)
         # Behind a rule for the paths of one owner, `/tools/<owner>/tools/<another>` must not be the other's.
-        is_nested = OWNER_PATHS in before and not _own_path(ports).startswith(f"{before}/")
+        is_nested = OWNER_PATHS in before and not own.startswith(f"{before}/")
         if name in self.catalog.owners and not is_nested:
             return name
-        if _is_own_path(path, ports):
+        if own != "/" and f"{path}/".startswith(f"{own}/"):  # behind a base path such as `/tools`
             return None
         raise ProtocolError(INVALID_REQUEST, "There is no such tool", http_status=404)
 
@@ -247,12 +248,6 @@ class FrontDoor:
                     self._find_feature(context)
         except Exception as error:  # the response does not depend on the record
             log_fault(ports.observer, error)
-
-
-def _is_own_path(path: str, ports: Ports) -> bool:
-    """Return whether a path is the front door's own, behind a base path such as `/tools`."""
-    own = _own_path(ports)
-    return own != "/" and f"{path}/".startswith(f"{own}/")
 
 
 def _own_path(ports: Ports) -> str:

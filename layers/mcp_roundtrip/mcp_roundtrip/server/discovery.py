@@ -226,11 +226,6 @@ _LATER_MEMBERS: Final = frozenset({"ttlMs", "cacheScope"})
 """Members of results that these versions do not have."""
 
 
-def legacy_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    later = _LATER_MEMBERS | ({"resultType"} if result.get("resultType") == "complete" else set())
-    return {name: member for name, member in call_tool_result(result).items() if name not in later}
-
-
 _INITIALIZE_MEMBERS: Final = (
     ("protocolVersion", str, f'a string such as "{constants.LEGACY_VERSION}"'),
     ("capabilities", dict, "an object"),
@@ -263,7 +258,9 @@ def _adapt(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
     # The function that owns a feature has written its own response.
     if isinstance(reply, HttpResponse) or isinstance(reply.body, ProtocolError):
         return reply
-    return replace(reply, body=legacy_result(reply.body))
+    later = _LATER_MEMBERS | ({"resultType"} if reply.body.get("resultType") == "complete" else set())
+    members = call_tool_result(reply.body).items()
+    return replace(reply, body={name: member for name, member in members if name not in later})
 
 
 class _LegacyToolList(ToolList):

@@ -11,15 +11,6 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
-_NAMES: Final = {
-    "deadline_ms": "mcpDeadlineMs",
-    "correlation_id": "mcpCorrelationId",
-    "server_info": "mcpServerInfo",
-    "hide_unauthorized": "mcpHideUnauthorized",
-    "catalog_digest": "mcpCatalogDigest",
-    "trace": "mcpTrace",
-}
-
 CATALOG_DRIFT_REMEDY: Final = "run `make catalog`, and deploy the front door together with this function"
 """The `remedy` of the log event `catalog_drift`."""
 
@@ -32,8 +23,10 @@ def owner_timeout_s(remaining_ms: float) -> int:
     return max(1, min(MAX_OWNER_TIMEOUT_S, int(remaining_ms / 1_000) - 1))  # one second is for connecting
 
 
-class Forwarded(Struct, frozen=True, rename=_NAMES):
+class Forwarded(Struct, frozen=True, rename=lambda name: "mcp" + name.title().replace("_", "")):
     """Data that a front door sends with a call, in the `custom` member of the Lambda client context.
+
+    The name of `deadline_ms` is `mcpDeadlineMs` there, and so on.
 
     Only a caller with lambda:InvokeFunction can set it, and such a caller could write the whole event.
 

@@ -191,14 +191,11 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         call, this_pass = self.call, ParkedPass(self.call)
         # The id is the code of an anonymous caller. The lines have the id of the flow.
         worker = Worker(
-            replace(
-                self._calls.tasks,
-                on_abandoned=lambda _: call.record("task_abandoned"),
-                on_ending=None,
-            ),
+            replace(self._calls.tasks, on_abandoned=lambda _: call.record("task_abandoned"), on_ending=None),
             this_pass,
             call.record_failure,
             lambda _: call.record("lease_lost"),
+            call.context.ports.wait_ms,
         )
         # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
         remaining_ms = lambda_remaining_ms(call.context.invocation.lambda_context)

@@ -265,13 +265,8 @@ JOIN_TIMEOUT_S: Final = 1.0
 """The time for which the end of a pass waits for a renewal under way, which then has no effect."""
 
 
-def wait_ms(event: Event, duration_ms: float) -> bool:
-    """Wait for an event on the computer's own clock."""
-    return event.wait(duration_ms / 1000)
-
-
 @contextmanager
-def heartbeat(lease: Lease, wait: WaitMs = wait_ms) -> Iterator[None]:
+def heartbeat(lease: Lease, wait: WaitMs) -> Iterator[None]:
     """Renew the lease until the block ends. A pass that ends before the first renewal makes no request."""
     if lease.delivery.remaining_ms <= lease.renewal_interval_ms:
         yield

@@ -19,7 +19,7 @@ from mcp_roundtrip.engine.question_channels import InputRequest
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, LeaseLost, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat, wait_ms
+from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
 from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.related_items import TaskHistory, put_result, read_task
@@ -70,7 +70,7 @@ class Worker(Struct, frozen=True):
     run_pass: RunPass
     on_error: Callable[[str, Exception], None]
     on_lease_lost: Callable[[str], None]
-    wait_ms: WaitMs = wait_ms
+    wait_ms: WaitMs
 
     @property
     def store(self) -> TaskStore:
