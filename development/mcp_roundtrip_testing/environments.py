@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
+from mcp_roundtrip.deployment.needed_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.entry.front_door import FrontDoor

@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import pinned_half
 from mcp_roundtrip.deployment.aws_ports import owner_function
-from mcp_roundtrip.deployment.missing_settings import missing_settings
+from mcp_roundtrip.deployment.needed_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import key_arns
 from mcp_roundtrip.deployment.wiring import make_ports

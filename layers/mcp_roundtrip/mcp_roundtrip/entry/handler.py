@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.adapters.event_members import remove_query
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
+from mcp_roundtrip.deployment.needed_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.protocol import jsonrpc

@@ -36,7 +36,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
     """An MCP endpoint with the features and options of a server.
 
     `scopes`: those to request first, for the resource metadata.
-    `needs`: the names of features by what they need settings for (`deployment.missing_settings`).
+    `needs`: the names of features by what they need settings for (`deployment.needed_settings`).
     `owner_response`: on a front door, returns the response to a request for another function; otherwise None.
     """
 

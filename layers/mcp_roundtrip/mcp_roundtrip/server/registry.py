@@ -47,7 +47,7 @@ class Registry:
 
     @cached_property
     def prompts_and_resources(self) -> PromptsAndResources:
-        from mcp_roundtrip.server.prompts_and_resources import PromptsAndResources  # imports pydantic
+        from mcp_roundtrip.server.prompts_and_resources import PromptsAndResources  # few have any
 
         return PromptsAndResources(self.prompts, self.resources, self.completers)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, FrontDoor, Server
-from mcp_roundtrip.deployment.missing_settings import find_unset_settings, missing_settings
+from mcp_roundtrip.deployment.needed_settings import find_unset_settings, missing_settings
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.options import Fallback
