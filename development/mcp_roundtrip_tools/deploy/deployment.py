@@ -19,7 +19,7 @@ from typing import Final
 import yaml
 
 from mcp_roundtrip_tools.deploy import account, checks
-from mcp_roundtrip_tools.deploy.checks import refused_issuer
+from mcp_roundtrip_tools.deploy.checks import Interview, refused_issuer
 from mcp_roundtrip_tools.deploy.environments import (
     DEFAULT,
     LOCAL,
@@ -31,7 +31,6 @@ from mcp_roundtrip_tools.deploy.environments import (
     save,
     write_configuration,
 )
-from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.template.parameters import defaults, is_masked, refused_value
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree

@@ -14,21 +14,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.template.local_names import (
-    IMPLICIT_HTTP_API,
-    IMPLICIT_REST_API,
-    name_of_function,
-    queue_name,
-)
 from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
 from mcp_roundtrip_tools.template.resources import (
-    HTTP_API,
     HTTP_APIS,
-    INTEGRATION,
-    RAW_HTTP_API,
+    IMPLICIT_HTTP_API,
+    IMPLICIT_REST_API,
     REST_APIS,
-    ROUTE,
     TemplateResource,
+    name_of_function,
+    queue_name,
 )
 from mcp_roundtrip_tools.template.stacks import Stack
 
@@ -139,10 +133,10 @@ class RouteReader:
             with self.left_out.noting():
                 found += [*self._of_events(function), *self._of_rest_api(function)]
         found += self._of_resources()
-        for api in self._http_apis():
+        for api in self.stacks.of_type(*HTTP_APIS):
             for member in _DEFINITIONS & api.properties.keys():
                 self.left_out.notes.append(f"{api.name}.{member}: its routes are not read")
-        for api in (each for kind in REST_APIS for each in self.stacks.of_type(kind)):
+        for api in self.stacks.of_type(*REST_APIS):
             self.left_out.targets.setdefault(api.logical_id, f"{api.name}: {_REST}")
         found += self._of_function_urls(functions, is_only=not found)
         found.sort(key=lambda route: route.function in self.left_out.targets)
@@ -161,9 +155,10 @@ class RouteReader:
                 )
 
     def _of_resources(self) -> Iterator[Route]:
-        integrations = {each.physical_name: each for each in self.stacks.of_type(INTEGRATION)}
+        found = self.stacks.of_type("AWS::ApiGatewayV2::Integration")
+        integrations = {each.physical_name: each for each in found}
         web_sockets = self._web_sockets()
-        for route in self.stacks.of_type(ROUTE):
+        for route in self.stacks.of_type("AWS::ApiGatewayV2::Route"):
             with self.left_out.noting():
                 if route.text("ApiId", "") in web_sockets:
                     continue
@@ -175,7 +170,7 @@ class RouteReader:
     def _web_sockets(self) -> set[str]:
         """Return the names of the WebSocket APIs, which are left out."""
         found = set()
-        for api in self.stacks.of_type(RAW_HTTP_API):
+        for api in self.stacks.of_type("AWS::ApiGatewayV2::Api"):
             if api.properties.get("ProtocolType") == "WEBSOCKET":
                 found.add(api.physical_name)
                 self.left_out.notes.append(f"{api.name}: WebSocket APIs are not served, HTTP APIs are")
@@ -223,14 +218,11 @@ class RouteReader:
             case {"Ref": name} | str(name):
                 if name == IMPLICIT_HTTP_API:
                     return True
-                for api in self._http_apis():
+                for api in self.stacks.of_type(*HTTP_APIS):
                     if (api.stack, api.logical_id) == (event.stack, name):
-                        return api.kind == HTTP_API and "DefinitionUri" not in api.properties
+                        is_of_sam = api.kind == "AWS::Serverless::HttpApi"
+                        return is_of_sam and "DefinitionUri" not in api.properties
         raise TemplateError(f"{event.name}.ApiId: must be an HTTP API of this template")
-
-    def _http_apis(self) -> Iterator[TemplateResource]:
-        for kind in HTTP_APIS:
-            yield from self.stacks.of_type(kind)
 
     def _target(self, integration: TemplateResource) -> str:
         """Return the function of an integration, or a name that is left out."""

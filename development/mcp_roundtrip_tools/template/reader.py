@@ -7,19 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_roundtrip_tools.template import resources as types
 from mcp_roundtrip_tools.template.event_sources import RouteReader, note_other_events, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
-from mcp_roundtrip_tools.template.local_names import (
-    LOCAL_URL,
-    LocalServices,
-    bucket_name,
-    key_id,
-    layer_arn,
-    name_of_function,
-    table_name,
-)
 from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
@@ -28,7 +18,19 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     TemplateKey,
 )
-from mcp_roundtrip_tools.template.resources import TemplateResource
+from mcp_roundtrip_tools.template.resources import (
+    FUNCTION,
+    HTTP_APIS,
+    LOCAL_URL,
+    TABLES,
+    LocalServices,
+    TemplateResource,
+    bucket_name,
+    key_id,
+    layer_arn,
+    name_of_function,
+    table_name,
+)
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 
@@ -73,12 +75,13 @@ class Template:
 def _application(stacks: Stack, services: LocalServices, variables: Mapping[str, str]) -> Application:
     left_out = stacks.left_out()
     reader = FunctionReader(_layers(stacks, left_out), services.api_url, variables, left_out)
-    resources = [*stacks.of_type(types.FUNCTION)]
+    resources = [*stacks.of_type(FUNCTION)]
     read = _functions(stacks, resources, reader, left_out)
     of_names = {each.name: name_of_function(each) for each in resources}
     routes = RouteReader(stacks, of_names, left_out).read(resources)
     note_other_events(resources, left_out)
-    queues, mappings = (stacks.of_type(kind) for kind in (types.QUEUE, types.EVENT_SOURCE))
+    queues = stacks.of_type("AWS::SQS::Queue")
+    mappings = stacks.of_type("AWS::Lambda::EventSourceMapping")
     templates = tuple(dict.fromkeys(stacks.tree.files()))
     code = dict.fromkeys([each.code for each in read] + [path for each in read for path in each.layers])
     return Application(
@@ -97,11 +100,11 @@ def _application(stacks: Stack, services: LocalServices, variables: Mapping[str,
 
 def _keys(stacks: Stack, services: LocalServices, left_out: LeftOut) -> tuple[TemplateKey, ...]:
     aliases = dict[str, list[str]]()
-    for alias in stacks.of_type(types.ALIAS):
+    for alias in stacks.of_type("AWS::KMS::Alias"):
         with left_out.noting():
             aliases.setdefault(alias.text("TargetKeyId"), []).append(alias.text("AliasName"))
     found = []
-    for key in stacks.of_type(types.KEY):
+    for key in stacks.of_type("AWS::KMS::Key"):
         with left_out.noting(), suppress(Unresolvable):  # the functions that use it are left out
             own = key_id(key, services)
             found.append(TemplateKey(key.name, own, key.text("KeySpec"), tuple(aliases.get(own, ()))))
@@ -123,7 +126,7 @@ def _functions(
 
 def _layers(stacks: Stack, left_out: LeftOut) -> dict[str, Path]:
     found = {}
-    for layer in stacks.of_type(types.LAYER):
+    for layer in stacks.of_type("AWS::Serverless::LayerVersion"):
         with left_out.noting():
             found[layer_arn(layer)] = _layer_folder(layer.folder_of("ContentUri"))
     return found
@@ -137,8 +140,7 @@ def _layer_folder(content: Path) -> Path:
 
 def _cors(stacks: Stack, left_out: LeftOut) -> Any:
     """Return the CORS configuration of the first API that has one, otherwise that of Globals."""
-    apis = [api for kind in types.HTTP_APIS for api in stacks.of_type(kind)]
-    for api in (*apis, *stacks.globals_of("HttpApi")):
+    for api in (*stacks.of_type(*HTTP_APIS), *stacks.globals_of("HttpApi")):
         with left_out.noting():
             if (cors := api.get("CorsConfiguration")) is not None:
                 return cors
@@ -147,17 +149,17 @@ def _cors(stacks: Stack, left_out: LeftOut) -> Any:
 
 def _storage(stacks: Stack, left_out: LeftOut) -> Storage:
     tables, buckets = {}, []
-    for table in (each for kind in types.TABLES for each in stacks.of_type(kind)):
+    for table in stacks.of_type(*TABLES):
         with left_out.noting():
             tables[table_name(table)] = _table_properties(table)
-    for bucket in stacks.of_type(types.BUCKET):
+    for bucket in stacks.of_type("AWS::S3::Bucket"):
         with left_out.noting():
             buckets.append(bucket_name(bucket))
     return Storage(tables, tuple(buckets))
 
 
 def _table_properties(table: TemplateResource) -> dict[str, Any]:
-    if table.kind != types.SIMPLE_TABLE:
+    if table.kind != "AWS::Serverless::SimpleTable":
         return {name: table.get(name) for name in TABLE_PROPERTIES if name in table.properties}
     key = table.get("PrimaryKey", {})
     name, kind = key.get("Name", "id"), key.get("Type", "String")

@@ -8,15 +8,6 @@ from typing import Any
 
 from mcp_roundtrip_tools.template.functions import unsupported_target
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
-from mcp_roundtrip_tools.template.local_names import (
-    IMPLICIT_HTTP_API,
-    IMPLICIT_REST_API,
-    LocalServices,
-    attribute_of,
-    generated_reference,
-    nested_stack_name,
-    reference_to,
-)
 from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError, hint
 from mcp_roundtrip_tools.template.parameters import (
     broken_rules,
@@ -28,10 +19,16 @@ from mcp_roundtrip_tools.template.parameters import (
 )
 from mcp_roundtrip_tools.template.resources import (
     FUNCTION,
-    LAMBDA_FUNCTION,
+    IMPLICIT_HTTP_API,
+    IMPLICIT_REST_API,
     NESTED,
+    LocalServices,
     TemplateResource,
+    attribute_of,
+    generated_reference,
+    nested_stack_name,
     read_resources,
+    reference_to,
 )
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 
@@ -117,10 +114,11 @@ class Stack:
         for each in self.nested.values():
             yield from each.all()
 
-    def of_type(self, kind: str) -> Iterator[TemplateResource]:
-        """Yield the resources of a type in all stacks."""
-        for stack in self.all():
-            yield from (each for each in stack.resources.values() if each.kind == kind)
+    def of_type(self, *kinds: str) -> Iterator[TemplateResource]:
+        """Yield the resources of these types in all stacks, one type after the other."""
+        for kind in kinds:
+            for stack in self.all():
+                yield from (each for each in stack.resources.values() if each.kind == kind)
 
     def globals_of(self, kind: str) -> Iterator[TemplateResource]:
         """Yield the properties that the Globals of each template give to all resources of a kind."""
@@ -142,7 +140,7 @@ class Stack:
         found = LeftOut()
         for stack in self.all():
             for each in stack.resources.values():
-                if each.kind == LAMBDA_FUNCTION:
+                if each.kind == "AWS::Lambda::Function":
                     found.targets[each.physical_name] = f"{each.name}: only {FUNCTION} is run"
             functions = {each.name for each in stack.resources.values() if each.kind == FUNCTION}
             found.notes += [problem for name, problem in stack._read[1].items() if name not in functions]
