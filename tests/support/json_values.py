@@ -3,11 +3,12 @@
 `hypothesis-jsonschema` supports neither `prefixItems` nor recursive references, which pydantic writes.
 """
 
-import copy
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import jsonschema
@@ -194,19 +195,9 @@ _MAKERS: dict[str, Callable[[Draw, Any, Any, int], Any]] = {
 
 def _mutated(draw: Draw, value: Any) -> Any:
     """Return `value` with one of its parts changed."""
-    made = {"root": copy.deepcopy(value)}
-    places = list(_places(made))
-    holder, at = places[draw(st.integers(0, len(places) - 1))]
-    part = holder[at]
-    changed = draw(st.sampled_from([*_changes(part), _REMOVED, _ARBITRARY]))
-    if changed is _REMOVED and holder is not made:
-        del holder[at]
-    else:
-        holder[at] = draw(_SCALARS) if changed is _REMOVED or changed is _ARBITRARY else changed
-    return made["root"]
-
-
-_REMOVED, _ARBITRARY = object(), object()
+    path = draw(st.sampled_from(list(places(value))))
+    changes = map(st.just, _changes(reduce(getitem, path, value)))
+    return replaced(value, path, draw(draw(st.sampled_from([*changes, _SCALARS]))))
 
 
 def _changes(part: Any) -> Iterator[Any]:
@@ -220,16 +211,11 @@ def _changes(part: Any) -> Iterator[Any]:
         if re.fullmatch(r"-?[0-9]{1,9}", part):
             yield int(part)
     elif isinstance(part, list):
-        yield from ([*part, *part[:1]], [*part, 1], part[1:], {}, dict(zip("xyz", part, strict=False)))
+        yield from ([*part, *part[:1]], [*part, 1], {}, dict(zip("xyz", part, strict=False)))
+        yield from (part[:at] + part[at + 1 :] for at in range(len(part)))
     elif isinstance(part, dict):
         yield from ({**part, "extra": 1}, {**part, "a": True}, list(part.values()), [], [part])
-
-
-def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
-    for at in list(holder) if isinstance(holder, dict) else range(len(holder)):
-        yield holder, at
-        if isinstance(holder[at], (dict, list)):
-            yield from _places(holder[at])
+        yield from ({name: part[name] for name in part if name != left_out} for left_out in part)
 
 
 # The oracle
