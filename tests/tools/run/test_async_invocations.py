@@ -3,13 +3,15 @@ from pathlib import Path
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
 from mcp_roundtrip_tools.run.services.lambda_api import AsyncInvocations
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import Template
+from support.client_requests import TASKS
 from support.manual_timers import START_S, ManualTimers
-from support.sam_applications import wait_until, write_application
+from support.sam_applications import SERVER_WITH_TASKS, rpc, wait_until, write_application
 from support.served_application import serve
 
 QUEUE_ARN = "arn:aws:sqs:us-east-1:000000000000:Failures"
@@ -138,3 +140,40 @@ def test_a_process_that_is_killed_runs_out_of_memory_or_time_or_raises_is_repeat
             for do in ("raise", "kill", "memory", "sleep")
         }
         wait_until(lambda: all(attempts(each) == 2 for each in sent.values()))
+
+
+QUEUE = """
+      Queue: {Type: AWS::SQS::Queue}
+      QueueToWorker:
+        Type: AWS::Lambda::EventSourceMapping
+        Properties: {EventSourceArn: !GetAtt Queue.Arn, FunctionName: !Ref Worker}
+    """
+SLEEPING = (
+    SERVER_WITH_TASKS.replace(
+        "{Handler: app.worker_handler",
+        "{Environment: {Variables: {MCP_TASK_QUEUE: !Ref Queue}}, Handler: app.worker_handler",
+    )
+    + QUEUE
+)
+SLEEPER = """
+    from mcp_roundtrip import Context, Server
+
+    server = Server("naps")
+
+    @server.tool(task="required")
+    def nap(ctx: Context) -> None:
+        ctx.run_as_task()
+        ctx.sleep("nap", 100)
+        print("awake", flush=True)
+
+    handler, worker_handler = server.lambda_handler, server.worker_handler
+    """
+
+
+def test_a_task_that_sleeps_in_invoke_mode_wakes_without_a_poll(tmp_path):
+    lines: list[str] = []
+    meta = {META_CLIENT_CAPABILITIES: TASKS}
+    with serve(write_application(tmp_path, SLEEPING, {"server/app.py": SLEEPER}), log=lines.append) as app:
+        created = rpc(app.url(), "tools/call", meta=meta, name="nap", arguments={}).json()
+        assert created["result"]["resultType"] == "task", (created, lines)
+        wait_until(lambda: any("awake" in line for line in lines))

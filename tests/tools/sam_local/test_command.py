@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from mcp_roundtrip_tools.sam_local.command import next_command
 from support.sam_applications import ONE_FUNCTION, write_application
 
 DOCKER = r"""#!/bin/sh
@@ -42,3 +43,20 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path, number):
     assert (ended, removed) == ("container has ended", "network rm"), (
         "Docker keeps the network of a container"
     )
+
+
+FUNCTIONS = {"orders": "OrdersFunction", "weather": "WeatherFunction"}
+OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1"]
+
+
+def commands(*written):
+    lines = next_command(written, FUNCTIONS.__getitem__, "mcp-1").splitlines()
+    return [line.split()[3:] for line in lines if "local invoke" in line]
+
+
+def test_the_first_round_of_an_event_and_the_second_are_named():
+    assert commands("live/weather/alb/call.2.json", "live/orders/a.2.json", "live/weather/call.2.json") == [
+        ["WeatherFunction", "-e", "events/weather/call.json", *OPTIONS],
+        ["WeatherFunction", "-e", "events/live/weather/call.2.json", *OPTIONS],
+    ]
+    assert commands() == [["FUNCTION", "-e", "EVENT", *OPTIONS]], "without an event that asks"

@@ -34,11 +34,15 @@ class ScriptedServer:
         return TASK if method == "tools/call" else {}
 
 
+def terminal_of(entered: str) -> tuple[Terminal, io.StringIO]:
+    shown = io.StringIO()
+    return Terminal(io.StringIO(entered), shown, is_interactive=True), shown
+
+
 def follow(
     server: ScriptedServer, entered: str = "", sleep: Callable[[float], None] = lambda seconds: None
 ) -> tuple[Mapping[str, Any], str]:
-    shown = io.StringIO()
-    terminal = Terminal(io.StringIO(entered), shown, is_interactive=True)
+    terminal, shown = terminal_of(entered)
     caller = Caller(cast("McpServer", server), Questions("make", terminal, GivenAnswers()), terminal, sleep)
     return caller.call({"name": "make"}, {}), shown.getvalue()
 
@@ -93,3 +97,28 @@ def test_ctrl_c_stops_waiting_and_cancels_the_task_only_on_request(entered, sent
         follow(server, entered)
     assert caught.value.status is Status.INTERRUPTED
     assert [method for method, _ in server.sent[1:]] == sent
+
+
+URL = f"https://pay.example/{'long/' * 40}?order=1#terms"
+
+
+def answer(params: dict[str, Any], entered: str) -> tuple[dict[str, Any], str]:
+    """Return the response to an elicitation, and what was shown."""
+    terminal, shown = terminal_of(entered)
+    request = {"method": "elicitation/create", "params": params}
+    return Questions("make", terminal, GivenAnswers()).answer({"key": request})["key"], shown.getvalue()
+
+
+@pytest.mark.parametrize(("entered", "action"), [("\n", "accept"), ("/d\n", "decline"), ("", "cancel")])
+def test_a_url_is_shown_whole_and_the_user_agrees_or_refuses(entered, action):
+    response, shown = answer({"mode": "url", "message": "Pay", "url": URL}, entered)
+    assert response == {"action": action}
+    assert f"{URL}\n" in shown
+
+
+FORM = {"type": "object", "properties": {"name": {"type": "string"}, "size": {"type": "integer"}}}
+
+
+def test_a_form_with_several_fields_is_reviewed_before_it_is_sent():
+    response, _ = answer({"message": "?", "requestedSchema": FORM}, "Adda\n3\nn\nAda\n4\n\n")
+    assert response == {"action": "accept", "content": {"name": "Ada", "size": 4}}
