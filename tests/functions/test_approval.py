@@ -57,18 +57,20 @@ def test_the_link_is_sent_to_an_approver_who_is_not_the_caller(approval, alice):
     }
 
 
+def test_an_anonymous_caller_can_ask_and_the_client_never_gets_the_link_of_the_approver(approval, alice):
+    asked = Player(APP).call("request_approval", EXPENSE)
+    token = token_in(approval.mailbox.link())
+    assert token not in json.dumps(asked.message)
+    assert token not in json.dumps(asked.journal, default=str)
+    approval.decide(approval.mailbox.link())
+    assert asked.answer(page={}).structured["approved"]
+
+
 @pytest.mark.parametrize("approvers", ["", "alice=alice@example.com"])
 def test_callers_cannot_approve_their_own_expense(approval, alice, monkeypatch, approvers):
     monkeypatch.setenv("APPROVERS", approvers)
     assert "APPROVERS" in alice.call("request_approval", EXPENSE).text
     assert approval.mailbox.emails == []
-
-
-def test_the_client_never_gets_the_link_of_the_approver(approval, alice):
-    asked = alice.call("request_approval", EXPENSE)
-    token = token_in(approval.mailbox.link())
-    assert token not in json.dumps(asked.message)
-    assert token not in json.dumps(asked.journal, default=str)
 
 
 @pytest.mark.parametrize(
@@ -87,38 +89,22 @@ def test_declarations_and_answers_of_a_client_do_not_decide(approval, alice, cap
     assert len(approval.mailbox.emails) == 1, "all these calls are about one expense"
 
 
-@pytest.fixture
-def with_view(alice):
-    return replace(
-        alice, capabilities={"elicitation": {"url": {}}, "extensions": {"com.example/approval": {}}}
-    )
-
-
-def test_a_client_with_the_extension_shows_the_request_in_its_own_view(approval, alice, with_view):
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_client_with_the_extension_shows_the_request_in_its_own_view_which_decides_nothing(
+    approval, alice, decision
+):
+    capabilities = {"elicitation": {"url": {}}, "extensions": {"com.example/approval": {}}}
+    with_view = replace(alice, capabilities=capabilities)
     asked = with_view.call("request_approval", EXPENSE)
-    view = asked.asked["view"]
-    assert asked.asked.keys() == {"view"}
+    [view] = asked.asked.values()
     assert view["method"] == "com.example/approval"
     assert view["params"]["url"] == page(alice.call("request_approval", EXPENSE))
-    approval.decide(approval.mailbox.link())
-    assert asked.answer(view={}).structured["approved"]
-
-
-@pytest.mark.parametrize("decision", ["approve", "reject"])
-def test_the_answer_of_a_clients_own_view_decides_nothing(approval, with_view, decision):
-    undecided = with_view.call("request_approval", EXPENSE).answer(view={"approved": True})
+    undecided = asked.answer(view={"approved": True})
     assert undecided.failed
     assert "no decision yet" in undecided.text
     approval.decide(approval.mailbox.link(), decision)
     decided = with_view.call("request_approval", EXPENSE).answer(view={"approved": decision != "approve"})
     assert decided.structured["approved"] is (decision == "approve")
-
-
-def test_an_anonymous_caller_can_ask(approval, alice):
-    play = Player(APP)
-    asked = play.call("request_approval", EXPENSE)
-    approval.decide(approval.mailbox.link())
-    assert asked.answer(page={}).structured["approved"]
 
 
 def test_equal_calls_of_one_caller_share_a_request(approval, alice):
@@ -194,32 +180,23 @@ def test_the_page_shows_the_expense_escaped(approval, alice):
         assert text in body
 
 
-def test_only_the_link_in_the_email_has_the_form(approval, alice):
-    url = page(alice.call("request_approval", EXPENSE))
-    assert "<form" in approval.visit(approval.mailbox.link())["body"]
-    for link in (url, f"{url}?token=guessed", f"{url}?token="):
-        assert "<form" not in approval.visit(link)["body"]
-        assert approval.decide(link)["statusCode"] == 403
-    assert "<form" not in approval.visit(f"{url}?token=\ud800")["body"]
-    assert "Waiting" in approval.visit(url)["body"]
-
-
-def test_a_decision_is_final_and_redirects_to_the_status(approval, alice):
+def test_only_the_link_in_the_email_has_the_form_whose_decision_is_final(approval, alice):
+    alice.call("request_approval", {**EXPENSE, "amount_eur": 9})
+    of_another = token_in(approval.mailbox.link())
     url = page(alice.call("request_approval", EXPENSE))
     link = approval.mailbox.link()
+    assert "<form" in approval.visit(link)["body"]
+    for other in (url, f"{url}?token=guessed", f"{url}?token=", f"{url}?token={of_another}"):
+        assert "<form" not in approval.visit(other)["body"]
+        assert approval.decide(other)["statusCode"] == 403
+    assert "<form" not in approval.visit(f"{url}?token=\ud800")["body"]
+    assert "Waiting" in approval.visit(url)["body"]
     decided = approval.decide(link, "reject")
     assert (decided["statusCode"], decided["headers"]["location"]) == (303, url)
     assert approval.decide(link, "approve")["statusCode"] == 403
     body = approval.visit(link)["body"]
     assert "Rejected" in body
     assert "<form" not in body
-
-
-def test_the_token_of_one_request_does_not_decide_another(approval, alice):
-    alice.call("request_approval", EXPENSE)
-    other = page(alice.call("request_approval", {**EXPENSE, "amount_eur": 9}))
-    token = token_in(approval.mailbox.link(0))
-    assert approval.decide(f"{other}?token={token}")["statusCode"] == 403
 
 
 def test_a_link_is_valid_for_a_day(approval, alice, monkeypatch):
@@ -230,12 +207,9 @@ def test_a_link_is_valid_for_a_day(approval, alice, monkeypatch):
     assert approval.decide(link)["statusCode"] == 403
 
 
-@pytest.mark.parametrize("reference", ["0" * 32, "nothing", "..%2F"])
-def test_an_unknown_request_is_not_found(approval, alice, reference):
-    assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
-
-
-def test_a_foreign_form_is_refused(approval, alice):
+def test_a_foreign_form_and_an_unknown_request_are_refused(approval, alice):
+    for reference in ("0" * 32, "nothing", "..%2F"):
+        assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
     alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     assert approval.decide(link, "perhaps")["statusCode"] == 400
