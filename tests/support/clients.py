@@ -119,8 +119,8 @@ async def answered_on_page(
 
 
 @asynccontextmanager
-async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
-    """Connect the client of FastMCP."""
+async def fast_mcp(url: str, person: Person, token: str | None = None) -> AsyncIterator[Connected]:
+    """Connect the client of FastMCP, with an access token if it needs one."""
     # Importing them takes most of a second: not in each process of tests.
     import fastmcp
     import fastmcp_tasks  # noqa: F401  # importing it makes FastMCP's client follow tasks
@@ -133,7 +133,7 @@ async def fast_mcp(url: str, person: Person) -> AsyncIterator[Connected]:
         "sampling_handler": lambda *call: SAMPLED,
         "roots": [types.Root.model_validate(ROOT)],
     }
-    async with fastmcp.Client(url, elicitation_handler=elicit, **given) as client:
+    async with fastmcp.Client(url, elicitation_handler=elicit, auth=token, **given) as client:
         yield Connected(client)
 
 
