@@ -15,7 +15,11 @@ def test_a_deadline_is_short_of_the_reserve_or_of_the_required_time():
     assert deadline.is_short_of()
     assert not deadline.is_short_of(2_000)
     assert deadline.is_short_of(2_001)
-    assert not Deadline(10_000, lambda: 8_000, can_continue=lambda: False).is_short_of()
+
+
+def test_the_last_pass_uses_the_reserve_and_ends_at_its_deadline():
+    assert not Deadline(10_000, lambda: 9_999, can_continue=lambda: False).is_short_of()
+    assert Deadline(10_000, lambda: 10_000, can_continue=lambda: False).is_short_of()
 
 
 def test_a_passed_deadline_has_no_time_left():

@@ -7,8 +7,9 @@ import pytest
 
 from mcp_roundtrip import Context, Drift, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip_testing import Player
-from support.deployment import Deployment
+from mcp_roundtrip_testing import FakeClock, Player
+from support.client_requests import text
+from support.deployment import Deployment, legacy
 from support.servers import server_of
 
 
@@ -28,6 +29,22 @@ def test_an_endless_call_ends_before_clients_give_up():
         "the model does not get the token of a link"
     )
     assert "call the tool again with the same arguments: it may ask for another page." in rounds[-1].text
+
+
+def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_ends_the_function():
+    clock = FakeClock()
+
+    def works(ctx: Context) -> None:
+        for number in range(1_000):
+            ctx.step(str(number), clock.advance, 1)
+
+    server = server_of(works)
+    client = Deployment(server, clock=clock, user=None, replaced_settings={"max_rounds": 2}, has_table=False)
+    waits = client.retry("works", client.retry("works", client.call("works")))
+    assert "it did not finish within 2 rounds" in text(waits)
+    began = clock()
+    assert "ran out of time" in legacy(server, clock=clock).error_text("works")
+    assert clock() - began < client.round_ms / 1_000
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

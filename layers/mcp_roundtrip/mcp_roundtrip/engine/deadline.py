@@ -43,10 +43,12 @@ class Deadline(Struct, frozen=True):
         return max(0, int(self.at_ms - self.clock_ms()))
 
     def is_short_of(self, needs_ms: float | None = None) -> bool:
-        """Return whether less is left than `needs_ms` (default: the reserve, if the call can continue)."""
+        """Return whether less is left than `needs_ms`, by default than the reserve, or nothing at all."""
+        remaining_ms = self.remaining_ms()
         if needs_ms is not None:
-            return self.remaining_ms() < needs_ms
-        return self.remaining_ms() < CHECKPOINT_RESERVE_MS and self.can_continue()
+            return remaining_ms < needs_ms
+        # At the end of the last pass, an error can still be sent. Lambda would send none.
+        return remaining_ms <= 0 or (remaining_ms < CHECKPOINT_RESERVE_MS and self.can_continue())
 
 
 @contextmanager
