@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mcp_roundtrip.engine.pass_state import TASK_TTL_MS
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.constants import (
     HEADER_METHOD,
@@ -276,16 +277,17 @@ def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(
     assert declared["ComparisonOperator"] == "GreaterThanThreshold"
     of_queue = declared.get("MetricName") == "ApproximateAgeOfOldestMessage"
     above_zero = {"StateRefusedAlarm": 20, "RefusedRequestsAlarm": 0.9}
-    assert float(declared["Threshold"]) == (3_600 if of_queue else above_zero.get(alarm, 0))
+    assert float(declared["Threshold"]) == (1_800 if of_queue else above_zero.get(alarm, 0))
 
 
 @pytest.mark.parametrize("tool", sorted(WORKER_OF))
-def test_a_queue_whose_oldest_message_waits_raises_an_alarm(tool):
+def test_a_queue_whose_oldest_message_waits_raises_an_alarm_before_its_task_expires(tool):
     tasks = f"{tool.removesuffix('Function')}Tasks"
     alarm = properties(f"{tasks}Alarm")
     assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateAgeOfOldestMessage")
     assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"${{{tasks}Queue.QueueName}}"}]
     assert alarm["Statistic"] == "Maximum"
+    assert 2 * properties(WORKER_OF[tool])["Timeout"] <= alarm["Threshold"] < TASK_TTL_MS / 1_000
 
 
 def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations():
