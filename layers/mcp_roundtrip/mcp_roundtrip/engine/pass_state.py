@@ -59,11 +59,9 @@ class Recorder(Protocol):
 
         With `as_owner`, it is stored only if this worker owns the task then. Raises LeaseLost, ItemTooLarge.
         """
-        ...
 
     def holds_lease(self) -> bool:
         """Return whether this worker still owns the task: it was neither cancelled nor taken over."""
-        ...
 
 
 class TaskOptions(Struct, frozen=True):

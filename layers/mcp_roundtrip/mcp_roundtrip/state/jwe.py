@@ -110,7 +110,6 @@ class MacKey(Protocol):
 
     def mac(self, message: bytes) -> bytes:
         """Return 32 bytes. Raises KeyServiceError if the key is not available."""
-        ...
 
 
 def short_key_id(key_id: str) -> str:

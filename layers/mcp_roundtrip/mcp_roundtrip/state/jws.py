@@ -41,11 +41,9 @@ class Signer(Protocol):
     @property
     def key_members(self) -> Mapping[str, str]:
         """The header members that identify the key: `kid` or `crt`."""
-        ...
 
     def sign(self, signing_input: bytes) -> bytes:
         """Return the ECDSA signature over SHA-256 as 64 bytes r‖s, with the lower s."""
-        ...
 
 
 class VerificationKey(Struct, frozen=True):
@@ -61,7 +59,6 @@ class PublicKeys(Protocol):
 
     def find(self, kid: str) -> VerificationKey | None:
         """Return the key with this unverified id, which is only compared. Raises KeyServiceError."""
-        ...
 
 
 def kid_of(public_key: EllipticCurvePublicKey) -> str:

@@ -101,24 +101,20 @@ class TaskStore(Protocol):
 
     def put_new(self, item: Item) -> Item | None:
         """Write an item if its key is unused; otherwise return the existing item. Raises ItemTooLarge."""
-        ...
 
     def get(self, pk: str, sk: str) -> Item | None: ...
 
     def query(self, pk: str) -> Sequence[Item]:
         """Return all items of a partition in the order of their sort keys."""
-        ...
 
     def update(self, pk: str, sk: str, change: Change) -> Item | None:
         """Change an item and return it, or None if the condition does not hold. Raises ItemTooLarge."""
-        ...
 
     def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         """Write `item` and change other items, all or none; return the updates whose condition did not hold.
 
         The key of `item` must be unused, and the updates are of different items. Raises ItemTooLarge.
         """
-        ...
 
 
 def item_size(item: Item) -> int:

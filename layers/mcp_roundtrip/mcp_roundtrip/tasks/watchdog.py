@@ -46,15 +46,12 @@ class Dispatcher(Protocol):
 
     def dispatch(self, worker: str, pk: str) -> None:
         """Invoke `worker` for the task asynchronously."""
-        ...
 
     def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
         """Have `wake` called at `at_ms` (epoch milliseconds) or earlier. Without delays, it does nothing."""
-        ...
 
     def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
         """Hide a received message for so many seconds from now on; do nothing without queues."""
-        ...
 
 
 class Watchdog(Struct, frozen=True):
