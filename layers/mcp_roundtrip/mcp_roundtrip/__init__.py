@@ -94,33 +94,23 @@ __all__ = [
 ]
 
 # Each of these is imported at its first use: a front door needs neither the engine nor pydantic.
-_MODULES = {
-    "AsyncContext": "mcp_roundtrip.engine.async_context",
-    "Audio": "mcp_roundtrip.content.blocks",
-    "Call": "mcp_roundtrip.server.hooks",
-    "Completion": "mcp_roundtrip.server.prompts_and_resources",
-    "Context": "mcp_roundtrip.engine.context",
-    "Elicit": "mcp_roundtrip.engine.elicitation",
-    "ElicitUrl": "mcp_roundtrip.engine.elicitation",
-    "EmbeddedResource": "mcp_roundtrip.content.blocks",
-    "FrontDoor": "mcp_roundtrip.entry.front_door",
-    "Image": "mcp_roundtrip.content.blocks",
-    "ListRoots": "mcp_roundtrip.engine.sampling_and_roots",
-    "McpHeader": "mcp_roundtrip.arguments.mcp_header",
-    "NamespacedRequest": "mcp_roundtrip.engine.sampling_and_roots",
-    "Principal": "mcp_roundtrip.auth.callers",
-    "PromptMessage": "mcp_roundtrip.content.blocks",
-    "ResourceContents": "mcp_roundtrip.content.blocks",
-    "ResourceLink": "mcp_roundtrip.content.blocks",
-    "Retry": "mcp_roundtrip.engine.steps",
-    "Root": "mcp_roundtrip.engine.sampling_and_roots",
-    "Sample": "mcp_roundtrip.engine.sampling_and_roots",
-    "Sampled": "mcp_roundtrip.engine.sampling_and_roots",
-    "Server": "mcp_roundtrip.entry.server",
-    "Text": "mcp_roundtrip.content.blocks",
-    "TraceContext": "mcp_roundtrip.protocol.trace",
-    "one_of": "mcp_roundtrip.arguments.elicitation_form",
+_NAMES = {
+    "arguments.elicitation_form": "one_of",
+    "arguments.mcp_header": "McpHeader",
+    "auth.callers": "Principal",
+    "content.blocks": "Audio EmbeddedResource Image PromptMessage ResourceContents ResourceLink Text",
+    "engine.async_context": "AsyncContext",
+    "engine.context": "Context",
+    "engine.elicitation": "Elicit ElicitUrl",
+    "engine.sampling_and_roots": "ListRoots NamespacedRequest Root Sample Sampled",
+    "engine.steps": "Retry",
+    "entry.front_door": "FrontDoor",
+    "entry.server": "Server",
+    "protocol.trace": "TraceContext",
+    "server.hooks": "Call",
+    "server.prompts_and_resources": "Completion",
 }
+_MODULES = {name: f"{__name__}.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 collect_rarely()  # before the imports of these modules, which are most of an initialization
 

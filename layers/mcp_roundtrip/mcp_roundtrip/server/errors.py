@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -33,9 +33,7 @@ from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, INTERNAL_ERROR, reason_not_sendable
 from mcp_roundtrip.protocol.strict_json import compact_json
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.server.request_types import FeatureCall, WireInputRequests
+from mcp_roundtrip.server.request_types import FeatureCall, WireInputRequests
 
 TASK_REQUESTS: Final = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
 """The methods of the input requests that a task may have: namespaced ones are not among them."""

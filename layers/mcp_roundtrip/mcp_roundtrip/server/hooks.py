@@ -13,18 +13,15 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextvars import Context, copy_context
 from copy import deepcopy
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from mcp_roundtrip.arguments.signature import function_name
+from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.outcomes import Failed, Outcome, OutcomeName, single_exception
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import ProtocolError, ToolError, UsageError
 from mcp_roundtrip.internal_errors import ArgumentsError
-
-if TYPE_CHECKING:
-    from mcp_roundtrip.auth.callers import Principal
-    from mcp_roundtrip.server.request_types import FeatureCall
-
+from mcp_roundtrip.server.request_types import FeatureCall
 
 MAX_FIELDS: Final = 16
 """Fields that the hooks of one pass may add: every following log line carries them."""
