@@ -20,7 +20,7 @@ IAM = {
 LAMBDA = {"lambda": {"user": "alice", "other": "x"}}
 
 
-def identify(mode: AuthMode, context: Any, user: str | None = None, scopes: str | None = None) -> Caller:
+def identify(mode: AuthMode, context: Any, user: str = "principalId", scopes: str | None = None) -> Caller:
     """Identify the caller; `user` and `scopes` are keys in the context of a Lambda authorizer."""
     return EventAuthenticator(mode, user, scopes).authenticate({}, context)
 
@@ -175,7 +175,7 @@ def test_a_missing_principal_is_refused(mode, context):
     with pytest.raises(Unauthorized):
         identify(mode, context, "user")
     with pytest.raises(Unauthorized):
-        identify(AuthMode.LAMBDA, LAMBDA)  # without a configured member
+        identify(AuthMode.LAMBDA, LAMBDA)  # without the default member
 
 
 def test_different_principals_have_different_identities():

@@ -198,7 +198,7 @@ class EventAuthenticator(Struct, frozen=True):
     """
 
     mode: AuthMode
-    principal_context_key: str | None = None
+    principal_context_key: str = "principalId"
     scope_context_key: str | None = None
     binds_sessions: bool = False
 
@@ -214,8 +214,6 @@ class EventAuthenticator(Struct, frozen=True):
         return self._from_lambda(context) if self.mode is AuthMode.LAMBDA else self._from_iam(context)
 
     def _from_lambda(self, context: Mapping[str, Any]) -> Caller:
-        if self.principal_context_key is None:
-            raise Unauthorized("no principal context key is configured")
         scopes = context.get(self.scope_context_key) if self.scope_context_key else None
         subject = required_text(context, self.principal_context_key)
         return Caller(Principal("lambda", subject=subject), split_scopes(scopes))
