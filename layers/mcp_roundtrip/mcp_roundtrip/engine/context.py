@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
 
-from mcp_roundtrip.engine.context_base import ContextBase
+from mcp_roundtrip.engine.context_base import T1, T2, T3, T4, ContextBase, P, T
 from mcp_roundtrip.engine.pass_state import running
 from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Question
 from mcp_roundtrip.errors import ElicitationDeclined
@@ -18,13 +18,6 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.elicitation import ElicitUrl
     from mcp_roundtrip.engine.sampling_and_roots import Message, Root, Sampled
     from mcp_roundtrip.engine.steps import Retry
-
-P = ParamSpec("P")
-T = TypeVar("T")
-T1 = TypeVar("T1")
-T2 = TypeVar("T2")
-T3 = TypeVar("T3")
-T4 = TypeVar("T4")
 
 
 class Context(ContextBase):

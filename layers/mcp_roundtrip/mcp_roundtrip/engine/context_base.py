@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 from uuid import UUID
 
 from msgspec import Struct, field
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.asking import Questions
     from mcp_roundtrip.engine.steps import Step
     from mcp_roundtrip.protocol.trace import TraceContext
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T1 = TypeVar("T1")
+T2 = TypeVar("T2")
+T3 = TypeVar("T3")
+T4 = TypeVar("T4")
 
 LINK_PARAMETER: Final = "mcp_link"
 
