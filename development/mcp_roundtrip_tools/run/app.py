@@ -26,7 +26,6 @@ from mcp_roundtrip_tools.run.execution.requirements import install_requirements
 from mcp_roundtrip_tools.run.execution.runtime_api import Fault, InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, walk
 from mcp_roundtrip_tools.run.options import Addresses, Options
@@ -53,11 +52,14 @@ class LocalApp:
 
     `kms` and `emulator` are the services that its functions call, `credentials` is the access key that these
     require. `recorder` has the requests and the invocations of this run, and `environments` its processes.
-    `edited` has edited copies of its code, which `edit` runs. `addresses` says where its servers listen.
+    `edited` has edited copies of its code, which `edit` runs. `addresses` says where its servers listen:
+    `console_url`, with a slash at the end, and `issuer`, that of the run's tokens, are None if they are not
+    served, and `endpoints` are the emulated services by the environment variables that AWS SDKs read.
     """
 
     def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
         self.template = template
+        self.folder = template.parent
         self.edited = EditedSources(copies)
         self.recorder = RunRecorder(*listeners)
         self.kms = FakeKms()
@@ -74,6 +76,8 @@ class LocalApp:
     def open(self, addresses: Addresses) -> None:
         """Read the template, whose functions get these addresses. Raises TemplateError."""
         self.addresses = addresses
+        self.console_url, self.issuer = addresses.console_url, addresses.issuer
+        self.endpoints = {"AWS_ENDPOINT_URL": addresses.aws_url}
         self._project = Project(self._read, self._options.watch_interval_s, self.recorder.note, self.edited)
         self._catalogs.build(self._project.application)
 
@@ -81,21 +85,6 @@ class LocalApp:
         """Return the URI of the endpoint, for which access tokens are."""
         found = {self.settings(name).get("MCP_AUDIENCE", "") for name in self.functions()}
         return min(found - {""}, default=self.addresses.url)
-
-    @property
-    def console_url(self) -> str | None:
-        """The URL of the console with a slash at the end; None if it is not served."""
-        return self.addresses.console_url
-
-    @property
-    def issuer(self) -> LocalIssuer | None:
-        """The issuer of the run's tokens, if it is a local one."""
-        return self.addresses.issuer
-
-    @property
-    def endpoints(self) -> Mapping[str, str]:
-        """The URLs of the emulated services by the environment variables that AWS SDKs read."""
-        return {"AWS_ENDPOINT_URL": self.addresses.aws_url}
 
     @cached_property
     def aws(self) -> AwsClients:
@@ -107,11 +96,6 @@ class LocalApp:
     def dynamodb(self) -> AwsClient:
         """A client of the emulated DynamoDB."""
         return self.aws.client("dynamodb")
-
-    @property
-    def folder(self) -> Path:
-        """The folder of the template."""
-        return self.template.parent
 
     def environment(self, function: str) -> dict[str, str]:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
@@ -224,9 +208,9 @@ class LocalApp:
 
     def _read(self) -> Application:
         """Return the application as it is now, with requirements installed. Raises TemplateError."""
-        parameters, issuer = self._options.parameters, self.addresses.issuer
-        if issuer is not None:
-            parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": issuer.url}
+        parameters = self._options.parameters
+        if self.issuer is not None:
+            parameters = {"AuthMode": "bearer", **parameters, "TokenIssuer": self.issuer.url}
         template, addresses = Template(self.template, parameters), self.addresses
         found = template.application(
             self._options.variables, addresses.url, addresses.aws_url, self._keys.name

@@ -137,15 +137,12 @@ class ProcessEnvironment:
         except OSError:
             self._api.close()
             raise
+        self.pid = self._process.pid
         assert self._process.stdout is not None
         self._output = ProcessOutput(self._process.stdout, self._print)
         self._copying = threading.Thread(target=self._output.copy, daemon=True)
         for thread in (self._copying, threading.Thread(target=self._await_exit, daemon=True)):
             thread.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def alive(self) -> bool:

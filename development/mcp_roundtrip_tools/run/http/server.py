@@ -62,14 +62,8 @@ class HttpServer(socketserver.ThreadingTCPServer):
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, daemon=True)
         super().__init__(("127.0.0.1", port), _Handler)
-
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        self.port = int(self.server_address[1])
+        self.url = f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Self:
         self._thread.start()
