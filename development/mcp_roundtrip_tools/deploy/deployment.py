@@ -1,4 +1,6 @@
-"""One deployment: its target, the questions, the checks, the build, and `sam deploy`.
+"""One deployment: its target, the questions, the checks, the build, `sam deploy`, and its commands.
+
+The exit status of ``build``, ``deploy`` and ``rollback`` is that of sam.
 
 The target of a build is the Lambda runtime and the architecture that the layer's compiled packages are for.
 A template may have parameters for them: the built template then accepts only the target that it was built

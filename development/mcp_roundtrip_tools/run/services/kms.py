@@ -31,12 +31,6 @@ ECC: Final = ("ECC_NIST_P256", "SIGN_VERIFY")
 HMAC: Final = ("HMAC_256", "GENERATE_VERIFY_MAC")
 """KeySpec and KeyUsage of signing keys and of HMAC keys."""
 
-_OPERATIONS: Final = frozenset(
-    {
-        *("CreateAlias", "CreateKey", "DescribeKey", "DisableKey", "EnableKey", "GenerateMac"),
-        *("GetPublicKey", "ScheduleKeyDeletion", "Sign", "Verify"),
-    }
-)
 _BINARY: Final = frozenset({"Message", "Signature"})
 
 Material = ec.EllipticCurvePrivateKey | bytes
@@ -81,8 +75,8 @@ class Key:
 class FakeKms:
     """The keys and aliases of an account and Region. Thread-safe.
 
-    The operations are methods under their AWS names, with the members of the request as arguments; they raise
-    ServiceFault. `calls` counts the calls of each operation, including failed ones.
+    The operations, and no other methods, have upper-case names, those of AWS. Their arguments are the members
+    of the request; they raise ServiceFault. `calls` counts the calls of each operation, also failed ones.
     """
 
     def __init__(self, *, region: str = REGION) -> None:
@@ -224,7 +218,8 @@ def respond(kms: FakeKms, request: Request) -> Response:
 def call_operation(kms: FakeKms, target: str, body: bytes) -> Answer:
     """Call the operation that X-Amz-Target names, and return its result. Raises ServiceFault."""
     service, _, operation = target.partition(".")
-    if service != "TrentService" or operation not in _OPERATIONS:
+    is_operation = operation[:1].isupper() and hasattr(kms, operation)
+    if service != "TrentService" or not is_operation:
         raise ServiceFault("UnknownOperationException", f"{target!r} is not emulated")
     try:
         given = json.loads(body or b"{}")
