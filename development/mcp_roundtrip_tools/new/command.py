@@ -11,24 +11,18 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from importlib.metadata import Distribution
+from importlib.metadata import Distribution, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.template.model import RUNTIMES
-
-NAME = "mcp-roundtrip"
+from mcp_roundtrip_tools.template.template_tree import PACKAGE
 
 
 class NewApplicationError(McpRoundtripError):
     """The application cannot be written; the message says why. Nothing was written."""
-
-
-def installed_version() -> str:
-    """Return the version of this package."""
-    return Distribution.from_name(NAME).version
 
 
 def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
@@ -46,7 +40,7 @@ def put_wheel(folder: Path, wheel: Path | None = None) -> Path | None:
 
 def _origin() -> dict[str, Any] | None:
     """Return the record of PEP 610; None if the package is from an index."""
-    text = Distribution.from_name(NAME).read_text("direct_url.json")
+    text = Distribution.from_name(PACKAGE).read_text("direct_url.json")
     found: dict[str, Any] | None = json.loads(text) if text else None
     return found
 
@@ -66,14 +60,14 @@ def _requirement(origin: dict[str, Any]) -> str:
 
 
 def _copy(wheel: Path, folder: Path) -> Path:
-    version = installed_version()
-    if not wheel.name.startswith(f"{NAME.replace('-', '_')}-{version}-"):
+    own = version(PACKAGE)
+    if not wheel.name.startswith(f"{PACKAGE.replace('-', '_')}-{own}-"):
         raise NewApplicationError(
-            f"{wheel} is no wheel of {NAME} {version}, the version that runs this command"
+            f"{wheel} is no wheel of {PACKAGE} {own}, the version that runs this command"
         )
     if not wheel.is_file():
         raise NewApplicationError(
-            f"{wheel} does not exist: name the wheel of {NAME} {version} with --wheel PATH"
+            f"{wheel} does not exist: name the wheel of {PACKAGE} {own} with --wheel PATH"
         )
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(wheel, folder))
@@ -134,7 +128,7 @@ MAX_NAME = 64 - len("-prod_server_worker")
 """The longest name of a function has 64 characters, and the stack of production is `<name>-prod`."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_PIN = re.compile(rf"^{NAME}==\S+$", re.MULTILINE)
+_PIN = re.compile(rf"^{PACKAGE}==\S+$", re.MULTILINE)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -198,7 +192,7 @@ def render(name: str, runtime: str, architecture: str, wheel: Path | None = None
         if "__pycache__" not in path.parts
     }
     pinned = Path("layer/requirements.txt")
-    requirement = f"{NAME}=={installed_version()}" if wheel is None else f"./layer/wheels/{wheel.name}"
+    requirement = f"{PACKAGE}=={version(PACKAGE)}" if wheel is None else f"./layer/wheels/{wheel.name}"
     return {
         **files,
         pinned: _PIN.sub(requirement, files[pinned]),
@@ -227,6 +221,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--architecture", choices=ARCHITECTURES, default="arm64", help="default: %(default)s")
     parser.add_argument(
-        "--wheel", type=Path, help=f"the wheel of {NAME} (default: the one it was installed from)"
+        "--wheel", type=Path, help=f"the wheel of {PACKAGE} (default: the one it was installed from)"
     )
     return parser
