@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_roundtrip.protocol.http import MAX_EVENT_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
@@ -197,9 +198,6 @@ def _import_error(invocation: RecordedInvocation, folder: Path) -> str:
 MAX_BODY = 10 * 1024 * 1024
 """The largest request body that API Gateway accepts, in bytes."""
 
-MAX_EVENT = 6 * 1024 * 1024
-"""The largest event that Lambda accepts, in bytes."""
-
 INTEGRATION_TIMEOUT_S = 30.0
 """The seconds that API Gateway waits for a function. The function continues after that."""
 
@@ -251,7 +249,7 @@ class Gateway:
             return error_response(501, f"{route.key} is not served here: {reason}")
         event = to_event(request, route, parameters, request_id=request_id, now=time.time())
         payload = json.dumps(event, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        if request.too_large or len(payload) > MAX_EVENT:
+        if request.too_large or len(payload) > MAX_EVENT_BYTES:
             return error_response(413, "Request Entity Too Large")
         with caused_by("http", request_id):
             run = copy_context().run

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives import hashes, hmac
 from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from mcp_roundtrip.state.jws import P256_ORDER
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
@@ -256,10 +257,6 @@ def _check_size(message: bytes) -> None:
         raise ServiceFault("ValidationException", f"Message must have 1 to {MAX_MESSAGE} bytes")
 
 
-_P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
-"""The order of the base point (SEC 2, 2.4.2): a private key is between 1 and this number."""
-
-
 @dataclass(frozen=True, slots=True)
 class KeySet:
     """The keys of the template in a run. `name` is a part of their ids; they are derived of `secret`."""
@@ -279,7 +276,7 @@ class KeySet:
         digest = sha256(self.secret + key.name.encode()).digest()
         if key.spec == HMAC[0]:
             return digest
-        number = int.from_bytes(digest, "big") % (_P256_ORDER - 1) + 1
+        number = int.from_bytes(digest, "big") % (P256_ORDER - 1) + 1  # a private key (SEC 2, 2.4.2)
         return ec.derive_private_key(number, ec.SECP256R1())
 
 

@@ -14,17 +14,15 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import parse_qs, unquote
 
+from mcp_roundtrip.protocol.http import MAX_EVENT_BYTES
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RunFunction
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, signature
 from mcp_roundtrip_tools.template.model import LATEST, Function
 
-MAX_PAYLOAD = 6 * 1024 * 1024
-"""The largest payload of a RequestResponse invocation, in bytes."""
-
 MAX_EVENT_PAYLOAD = 1024 * 1024
-"""The largest payload of an Event invocation, in bytes."""
+"""The largest payload of an Event invocation, in bytes. Others may have MAX_EVENT_BYTES."""
 
 NOT_EMULATED = (
     "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. To use another "
@@ -71,7 +69,7 @@ class LambdaApi:
         encoded = request.header("x-amz-client-context")
         client_context = json.dumps(json.loads(b64decode(encoded))) if encoded else None
         kind = request.header("x-amz-invocation-type") or "RequestResponse"
-        payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_PAYLOAD)
+        payload = _payload(request, MAX_EVENT_PAYLOAD if kind == "Event" else MAX_EVENT_BYTES)
         invocation = InvokeRequest(name, payload, qualifier, client_context)
         request_id = ("x-amzn-RequestId", invocation.request_id)
         if kind == "Event":
