@@ -11,18 +11,19 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.tasks.model import TASK, WorkState
-from mcp_roundtrip_tools.deploy.account import connect
+from mcp_roundtrip_tools.deploy.account import Clients, connect
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_environment
+from mcp_roundtrip_tools.template.model import WORKER
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,6 @@ class Version:
     number: int
     published: str
     code_bytes: int
-
-
-WORKER: Final = "_worker"
-"""The end of the name of a worker function. The rest is the name of its tool's function."""
-
-Clients = Callable[[str], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +133,7 @@ def _function_names(cloudformation: Any, stack: str) -> Iterator[str]:
                 yield from _function_names(cloudformation, each["PhysicalResourceId"])
 
 
-def main(arguments: Sequence[str] | None = None, clients: Callable[[str], Any] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, clients: Clients | None = None) -> int:
     """Run the command; return its exit status. `clients` replaces boto3's clients in tests."""
     options = _parser().parse_args(arguments)
     try:

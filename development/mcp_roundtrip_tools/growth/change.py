@@ -17,16 +17,16 @@ from typing import Any
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS, catalog_files, changed, load_function_servers
-from mcp_roundtrip_tools.events import call, post
+from mcp_roundtrip_tools.events import PATH, call, post
 from mcp_roundtrip_tools.growth.entries import TEMPLATE, TemplateText, find_conflict
-from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.model import WORKER, TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 MAX_NAME = 30
 """A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`. `make deploy`
 refuses a stack's name that is too long for that."""
 
-RESERVED_ENDS = ("_worker", "_tasks")
+RESERVED_ENDS = (WORKER, "_tasks")
 """What the names of a function's worker and queue end with."""
 
 RESERVED = frozenset({"server", "handler", "worker", "app", "live"})
@@ -79,8 +79,6 @@ def write(files: Mapping[Path, str]) -> None:
 
 TEXT = "Ask before you count."
 
-ENDPOINT = "/mcp"
-
 RESULT = "    return Length(length=count(text, unit), unit=unit)\n"
 RESULT_OF_TASK = """\
     ctx.run_as_task(ttl_ms=TTL_MS)
@@ -122,7 +120,7 @@ def render_events(name: str) -> dict[str, str]:
         f"{name}_bad_arguments.json": call(name, {"text": 1}),
     }
     return {
-        file: json.dumps(post(ENDPOINT, each), indent=2, ensure_ascii=False) + "\n"
+        file: json.dumps(post(PATH, each), indent=2, ensure_ascii=False) + "\n"
         for file, each in events.items()
     }
 

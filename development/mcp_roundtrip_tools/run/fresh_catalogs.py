@@ -15,12 +15,10 @@ from pathlib import Path
 
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.project import fingerprint
-from mcp_roundtrip_tools.template.model import Application, Function, function_name
+from mcp_roundtrip_tools.template.model import WORKER, Application, Function, function_name
 
 OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
-WORKER = "_worker"
-"""The end of the names of functions that run the tasks of another function. No tool's name ends with it."""
 
 _catalog_texts: dict[str, str] = {}
 """Catalogs by a digest of their sources, so that tests that serve often build each once."""
