@@ -65,12 +65,6 @@ def notes(topic: str) -> str:
 
 
 @server.tool(task="required")
-def takes_long(ctx: Context) -> str:
-    ctx.run_as_task()
-    return ctx.elicit("word", "Which word?", str)
-
-
-@server.tool(task="required")
 def sleeps(ctx: Context) -> str:
     ctx.run_as_task()
     ctx.sleep("nap", 60_000)
@@ -100,11 +94,6 @@ def test_a_client_shows_forms_or_its_model_passes_the_answers_on(client, channel
     assert played.structured == {"size": "4 small", "keep": "True"}
 
 
-def test_a_user_who_declines_is_heard_through_the_model():
-    played = as_ada("chatgpt").call("provision", {"name": "db"}, size=DECLINE)
-    assert (played.channels, played.failed) == (("model",), True)
-
-
 def test_a_program_without_a_model_answers_nothing():
     with pytest.raises(CallFailed, match="you answered: size"):
         as_ada("inspector").call("provision", {"name": "db"}, size=SIZE)
@@ -131,11 +120,6 @@ def test_a_client_finishes_in_its_last_round_or_gives_up(client):
     assert as_ada(client).call("pause", {"count": 11}).is_checkpoint
 
 
-def test_a_client_that_breaks_on_rounds_without_questions_never_gets_one():
-    played = as_ada("claude.ai").call("pause", {"count": 2})
-    assert not played.is_checkpoint
-
-
 def test_without_a_visit_the_call_ends_in_the_error():
     VISITED.clear()
     played = as_ada("python-sdk-initialize").call("sign_in")
@@ -143,15 +127,9 @@ def test_without_a_visit_the_call_ends_in_the_error():
     assert played.channels == ()
 
 
-def test_a_client_with_tasks_follows_one():
-    played = as_ada("strands-tasks").call("takes_long", word="whale")
-    assert played.channels == ("client",)
-    assert played.task.text == "whale"
-
-
 def test_a_client_with_tasks_polls_one_that_sleeps():
     played = as_ada("strands-tasks").call("sleeps", word="whale")
-    assert played.task.text == "whale"
+    assert (played.channels, played.task.text) == (("client",), "whale")
 
 
 def test_a_player_without_a_profile_counts_its_own_channel():
@@ -210,16 +188,26 @@ def ask_twice(ctx: Context, name: str) -> dict[str, Any]:
 channels.tool(sign_in)
 
 
-@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("cursor", "page"), ("vscode", "app")])
+@pytest.mark.parametrize(
+    ("client", "channel"),
+    [("claude.ai", "app"), ("cursor", "page"), ("vscode", "app"), ("claude.ai-without-app", "page")],
+)
 def test_every_kind_of_field_is_filled_in(client, channel):
     played = as_ada(client, channels).call("ask_everything", all=ANSWER)
     assert played.channels == (channel,)
     assert played.structured == {**ANSWER, "note": ""}
 
 
-@pytest.mark.parametrize(("client", "channel"), [("claude.ai", "app"), ("codex", "page")])
-def test_a_user_declines_and_the_model_reads_it(client, channel):
-    played = as_ada(client, channels).call("ask_twice", {"name": "x"}, a=DECLINE, b=DECLINE)
+@pytest.mark.parametrize(
+    ("client", "source", "channel"),
+    [("chatgpt", server, "model"), ("claude.ai", channels, "app"), ("codex", channels, "page")],
+)
+def test_a_user_declines_and_the_model_reads_it(client, source, channel):
+    play = as_ada(client, source)
+    if channel == "model":
+        played = play.call("provision", {"name": "db"}, size=DECLINE)
+    else:
+        played = play.call("ask_twice", {"name": "x"}, a=DECLINE, b=DECLINE)
     assert (played.channels, played.failed) == ((channel,), True)
 
 
@@ -247,11 +235,6 @@ def test_a_user_visits_a_page_that_a_question_an_error_or_a_form_names(client, s
     VISITED.clear()
     played = as_ada(client, source).call("sign_in", page=VISITED.append)
     assert (played.channels, played.text, VISITED) == ((channel,), "signed in", ["https://id.test/"])
-
-
-def test_a_host_that_mounts_no_view_shows_the_link_of_the_second_call():
-    played = as_ada("claude.ai-without-app", channels).call("ask_everything", all=ANSWER)
-    assert played.channels == ("page",)
 
 
 def test_the_model_of_an_anonymous_user_continues_the_call_with_its_code():

@@ -102,14 +102,6 @@ def test_a_repeated_nonidempotent_step_is_detected():
     assert CHARGES == ["charge", "charge"]
 
 
-def test_a_step_that_runs_at_most_once_passes():
-    results = set()
-    for play in play_with_crashes():
-        results.add(play.call("pay_once").task.text)
-        assert len(CHARGES) <= 1
-    assert results == {"charged", "interrupted"}
-
-
 def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_lost(caplog):
     caplog.set_level(logging.WARNING)
     players = []

@@ -45,18 +45,14 @@ def naps(ctx: Context) -> str:
 def test_the_journal_of_a_task_says_what_it_has_recorded():
     play = Player(server, WITH_TASKS)
     task = play.call("provision", {"name": "db"}, size=2).task
+    assert task.question("keep") == "Keep create 2?"
     assert [entry.key for entry in task.journal.entries] == ["size", "create"]
-    done = task.answer(keep=True).journal
-    steps = {entry.key: entry.value for entry in done.entries if entry.kind is Kind.STEP}
+    done = task.answer(keep=True)
+    assert done.structured == {"made": "create 2", "kept": True, "end": "end"}
+    steps = {entry.key: entry.value for entry in done.journal.entries if entry.kind is Kind.STEP}
     assert steps == {"create": "create 2", "end": "end"}
+    assert ran == ["create 2", "end"]
     assert play.task("unknown").journal is None
-
-
-@server.tool(task="required")
-def visits(ctx: Context) -> str:
-    ctx.run_as_task()
-    ctx.elicit_url("go", "Go there", "https://x.test", done=lambda: True)
-    return ctx.sample("say", "Hi", max_tokens=5).text
 
 
 @server.tool(task="required")
@@ -77,13 +73,6 @@ def provisioning() -> PlayedTask:
     return Player(server, WITH_TASKS).call("provision", {"name": "db"}, size=4).task
 
 
-def test_a_task_is_played_in_three_lines():
-    task = provisioning()
-    assert task.question("keep") == "Keep create 4?"
-    assert task.answer(keep=True).structured == {"made": "create 4", "kept": True, "end": "end"}
-    assert ran == ["create 4", "end"]
-
-
 def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_together():
     task = start("compare")
     assert task.asked.keys() == {"a/name", "b/name"}
@@ -92,11 +81,6 @@ def test_the_branches_of_an_async_tool_are_answered_one_after_the_other_or_toget
     assert partly.answer(**{"b/name": "Bob"}).structured == {"a": "Ada", "b": "Bob"}
     together = start("compare").answer(**{"a/name": "Ada", "b/name": "Bob"})
     assert together.structured == {"a": "Ada", "b": "Bob"}
-
-
-def test_every_kind_of_question_can_be_answered():
-    said = {"role": "assistant", "content": {"type": "text", "text": "Hello"}, "model": "m"}
-    assert start("visits").answer(go=None).answer(say=said).text == "Hello"
 
 
 @pytest.mark.parametrize("key", ["keep", "keep~2"])
