@@ -16,6 +16,7 @@ from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, st
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT
@@ -174,8 +175,9 @@ def test_a_platform_of_another_version_is_refused(project):
     platform.write_text(
         re.sub("(    Version: ).+", r"\g<1>0.0.1", platform.read_text("utf-8"), count=1), "utf-8"
     )
-    with pytest.raises(TemplateError, match=r"0\.0\.1, .* run make upgrade"):
-        Deployment.of(project, "default")
+    for read in (Deployment.of, lambda folder, _: Template(folder / "template.yaml", {}).application()):
+        with pytest.raises(TemplateError, match=r"0\.0\.1, .* run make upgrade"):
+            read(project, "default")
 
 
 def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypatch):

@@ -92,32 +92,28 @@ def test_the_runtime_is_that_of_this_python_if_functions_are_deployed_on_it(pyth
     assert new.default_runtime(python) == runtime
 
 
-def test_a_package_of_an_index_is_only_pinned(tmp_path, origin):
+def test_a_package_of_an_index_is_pinned_and_a_wheel_from_a_file_is_copied(tmp_path, origin, wheel):
+    pinned, copied = tmp_path / "pinned", tmp_path / "copied"
     origin(None)
-    assert main([str(tmp_path / "orders")]) == 0
-    assert [path.name for path in (tmp_path / "orders/layer/wheels").iterdir()] == [".gitkeep"]
-    assert requirements(tmp_path / "orders")[-1] == f"mcp-roundtrip=={VERSION}"
-
-
-def test_a_wheel_that_was_installed_from_a_file_is_copied(tmp_path, origin, wheel):
+    assert main([str(pinned)]) == 0
+    assert [path.name for path in (pinned / "layer/wheels").iterdir()] == [".gitkeep"]
+    assert requirements(pinned)[-1] == f"mcp-roundtrip=={VERSION}"
     origin({"url": wheel.as_uri(), "archive_info": {}})
-    assert main([str(tmp_path / "orders")]) == 0
-    assert (tmp_path / "orders/layer/wheels" / WHEEL).read_bytes() == b"a wheel"
-    assert requirements(tmp_path / "orders")[-1] == f"./layer/wheels/{WHEEL}"
+    assert main([str(copied)]) == 0
+    assert (copied / "layer/wheels" / WHEEL).read_bytes() == b"a wheel"
+    assert requirements(copied)[-1] == f"./layer/wheels/{WHEEL}"
 
 
-def test_a_wheel_that_was_moved_can_be_named(tmp_path, origin, wheel, capsys):
+def test_a_wheel_that_was_moved_or_has_another_version_is_refused_and_can_be_named(
+    tmp_path, origin, wheel, capsys
+):
     origin({"url": (tmp_path / WHEEL).as_uri(), "archive_info": {}})
-    assert command(["new", str(tmp_path / "orders")]) == 2
-    assert "name the wheel of mcp-roundtrip" in capsys.readouterr().err
-    assert not (tmp_path / "orders").exists()
-    assert main([str(tmp_path / "orders"), "--wheel", str(wheel)]) == 0
-
-
-def test_a_wheel_of_another_version_is_refused(tmp_path, origin):
     (other := tmp_path / "mcp_roundtrip-99.0-py3-none-any.whl").touch()
-    assert command(["new", str(tmp_path / "orders"), "--wheel", str(other)]) == 2
-    assert not (tmp_path / "orders").exists()
+    for options, reason in (([], "name the wheel of mcp-roundtrip"), (["--wheel", str(other)], other.name)):
+        assert command(["new", str(tmp_path / "orders"), *options]) == 2
+        assert reason in capsys.readouterr().err
+        assert not (tmp_path / "orders").exists()
+    assert main([str(tmp_path / "orders"), "--wheel", str(wheel)]) == 0
 
 
 @pytest.mark.parametrize(
@@ -144,11 +140,12 @@ def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch,
     assert built == [requirement]
 
 
-def test_a_wheel_that_cannot_be_built_is_refused(tmp_path, origin, capsys):
+def test_a_wheel_that_cannot_be_built_and_a_folder_that_exists_are_refused(tmp_path, origin, capsys):
     (tmp_path / "empty").mkdir()
     origin({"url": (tmp_path / "empty").as_uri(), "dir_info": {}})
-    assert command(["new", str(tmp_path / "orders")]) == 2
-    assert "no wheel can be built from" in capsys.readouterr().err
+    for name, reason in {"orders": "no wheel can be built from", "empty": "exists already"}.items():
+        assert command(["new", str(tmp_path / name)]) == 2
+        assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -157,12 +154,6 @@ def test_a_wheel_that_cannot_be_built_is_refused(tmp_path, origin, capsys):
 def test_a_name_that_is_no_name_of_a_stack_is_refused(tmp_path, name):
     assert command(["new", "--", str(tmp_path / name)]) == 2
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_an_existing_folder_is_refused(tmp_path, capsys):
-    (tmp_path / "orders").mkdir()
-    assert command(["new", str(tmp_path / "orders")]) == 2
-    assert "exists already" in capsys.readouterr().err
 
 
 def test_sam_init_finds_the_template_and_offers_every_runtime():

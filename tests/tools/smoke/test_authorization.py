@@ -68,22 +68,21 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
     assert text in found["issuer"].text
 
 
-@pytest.mark.parametrize("url", ["http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""])
-def test_the_secret_of_a_client_is_only_sent_over_https(running, url):
-    document = {"issuer": running.issuer.issuer, "token_endpoint": url}
+def with_secret(running, issuer, token_endpoint):
+    """Return the last finding if the authorization server has this metadata, and the client a secret."""
+    document = {"issuer": issuer, "token_endpoint": token_endpoint}
     running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
-    found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
-    assert found["sign-in"].status == "wrong"
-    assert "does not begin with https://" in found["sign-in"].text
+    return [*findings_of(Settings(running.url, client_id="app", client_secret="secret")).values()][-1]
 
 
-def test_the_secret_of_a_client_is_not_sent_to_a_server_of_another_issuer(running):
+def test_the_secret_of_a_client_is_only_sent_over_https_and_to_its_issuer(running):
+    for url in ("http://id.example/token", "file:///etc/passwd", "ftp://id.example/", ""):
+        found = with_secret(running, running.issuer.issuer, url)
+        assert (found.check, found.status) == ("sign-in", "wrong")
+        assert "does not begin with https://" in found.text
     with scripted(respond(200, {"access_token": "x"})) as server:
-        document = {"issuer": "https://other.example", "token_endpoint": f"{server.url}/token"}
-        running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
-        found = findings_of(Settings(running.url, client_id="app", client_secret="secret"))
+        assert with_secret(running, "https://other.example", f"{server.url}/token").check == "issuer"
         assert server.requests == []
-    assert list(found)[-1] == "issuer"
 
 
 def test_the_secret_of_a_client_is_not_sent_for_a_token_of_another_resource():

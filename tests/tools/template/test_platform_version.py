@@ -3,7 +3,6 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.template.model import TemplateError
-from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform
 
 
@@ -27,11 +26,3 @@ def application(version: str | None) -> TemplateTree:
 def test_a_platform_of_another_version_is_refused_with_the_remedy(written, installed, remedy):
     with pytest.raises(TemplateError, match=f"that of mcp-roundtrip {written}, .*: {remedy}"):
         check_platform(application(written), installed)
-
-
-def test_make_run_refuses_a_platform_of_another_version(tmp_path):
-    (tmp_path / "platform.yaml").write_text("Metadata: {McpRoundtrip: {Version: 0.0.1}}\nResources: {}\n")
-    nested = "{Type: AWS::Serverless::Application, Properties: {Location: platform.yaml}}"
-    (tmp_path / "template.yaml").write_text(f"Resources: {{Platform: {nested}}}\n")
-    with pytest.raises(TemplateError, match=r"platform\.yaml is that of mcp-roundtrip 0\.0\.1"):
-        Template(tmp_path / "template.yaml", {}).application()
