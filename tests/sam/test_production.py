@@ -67,7 +67,7 @@ def version_of(function: str) -> dict[str, Any]:
 
 
 @every_function
-def test_a_function_and_its_version_change_with_the_settings_and_with_its_worker(function):
+def test_a_version_changes_with_the_settings_and_with_its_worker_and_is_retained_for_tasks(function):
     """SAM derives names of versions from what the template says, not from values of parameters.
 
     Lambda publishes no version of an unchanged function, and CloudFormation fails then.
@@ -76,8 +76,12 @@ def test_a_function_and_its_version_change_with_the_settings_and_with_its_worker
     # Otherwise the alias of a tool would dispatch to the old version of a worker of which a property changed.
     depends_on = published[WORKER_OF[function]] if function in WORKER_OF else None
     expected = f"${{{depends_on}}}" if depends_on else "settings ${SettingsVersion}"
-    assert version_of(function)["Properties"]["Description"] == expected
+    version = version_of(function)
+    assert version["Properties"]["Description"] == expected
     assert variables(function)["SETTINGS_VERSION"] == "${SettingsVersion}"
+    policies = version["DeletionPolicy"], version.get("UpdateReplacePolicy")
+    assert policies == (("Retain", "Retain") if function in WORKERS else ("Delete", policies[1]))
+    assert "DeletionPolicy" not in deployed()[function], "the function is deleted with the stack"
 
 
 def configurations(**given: str) -> dict[str, Any]:
@@ -110,14 +114,6 @@ def test_every_parameter_has_another_value_for_these_tests():
     for name, value in ANOTHER.items():
         declared = str(declared_parameters()[name].get("Default"))
         assert parameters(**{name: value})[name] not in (declared, [declared]), name
-
-
-@every_function
-def test_versions_of_a_worker_are_retained_for_their_tasks_and_others_are_deleted(function):
-    version = version_of(function)
-    policies = version["DeletionPolicy"], version.get("UpdateReplacePolicy")
-    assert policies == (("Retain", "Retain") if function in WORKERS else ("Delete", policies[1]))
-    assert "DeletionPolicy" not in deployed()[function], "the function is deleted with the stack"
 
 
 def test_by_default_a_version_gets_all_traffic_at_once():
@@ -155,7 +151,8 @@ def test_only_functions_with_a_route_start_from_a_snapshot_or_are_deployed_gradu
 
 
 @every_function
-def test_only_workers_have_reserved_concurrency_which_is_the_maximum_of_their_queues(function):
+def test_all_functions_write_json_to_one_log_group_and_only_workers_have_reserved_concurrency(function):
+    assert properties(function)["LoggingConfig"] == {"LogGroup": "${Logs}", "LogFormat": "JSON"}
     expected = 20 if function in WORKERS else None  # test_template.py has the maximum of the queue
     assert properties(function).get("ReservedConcurrentExecutions") == expected
 
@@ -282,22 +279,27 @@ def test_an_alarm_has_a_description_ignores_missing_data_and_notifies_the_topic(
 
 @pytest.mark.parametrize("tool", sorted(WORKER_OF))
 def test_a_queue_whose_oldest_message_waits_raises_an_alarm_before_its_task_expires(tool):
-    tasks = f"{tool.removesuffix('Function')}Tasks"
-    alarm = properties(f"{tasks}Alarm")
-    assert (alarm["Namespace"], alarm["MetricName"]) == ("AWS/SQS", "ApproximateAgeOfOldestMessage")
-    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"${{{tasks}Queue.QueueName}}"}]
-    assert alarm["Statistic"] == "Maximum"
-    assert 2 * properties(WORKER_OF[tool])["Timeout"] <= alarm["Threshold"] < TASK_TTL_MS / 1_000
+    threshold_s = properties(f"{tool.removesuffix('Function')}TasksAlarm")["Threshold"]
+    assert 2 * properties(WORKER_OF[tool])["Timeout"] <= threshold_s < TASK_TTL_MS / 1_000
 
 
-def test_alarms_cover_throttles_of_all_functions_and_undelivered_invocations():
-    throttles, undelivered = properties("ThrottlesAlarm"), properties("UndeliveredTasksAlarm")
-    assert (throttles["Namespace"], throttles["MetricName"]) == ("AWS/Lambda", "Throttles")
-    assert "Dimensions" not in throttles
-    assert throttles["Statistic"] == "Sum"
-    metric = "ApproximateNumberOfMessagesVisible"
-    assert (undelivered["Namespace"], undelivered["MetricName"]) == ("AWS/SQS", metric)
-    assert undelivered["Dimensions"] == [{"Name": "QueueName", "Value": "${UndeliveredTasks.QueueName}"}]
+OF_AWS = {
+    "ThrottlesAlarm": ("AWS/Lambda", "Throttles", "Sum", None),
+    "UndeliveredTasksAlarm": ("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", "UndeliveredTasks"),
+    **{
+        f"{queue}Alarm": ("AWS/SQS", "ApproximateAgeOfOldestMessage", "Maximum", f"{queue}Queue")
+        for queue in (f"{tool.removesuffix('Function')}Tasks" for tool in WORKER_OF)
+    },
+}
+
+
+@pytest.mark.parametrize(("alarm", "expected"), OF_AWS.items(), ids=OF_AWS)
+def test_an_alarm_on_a_metric_of_aws_is_of_all_functions_or_of_a_queue(alarm, expected):
+    *metric, queue = expected
+    declared = properties(alarm)
+    assert [declared[name] for name in ("Namespace", "MetricName", "Statistic")] == metric
+    dimensions = [{"Name": "QueueName", "Value": f"${{{queue}.QueueName}}"}] if queue else None
+    assert declared.get("Dimensions") == dimensions
 
 
 def test_an_alarm_fires_if_the_api_refuses_almost_all_requests_for_a_while():
@@ -314,11 +316,6 @@ def test_an_alarm_fires_if_the_api_refuses_almost_all_requests_for_a_while():
     assert all(each["Dimensions"] == of_api for each in metrics.values())
     assert share["Expression"] == "IF(requests > 5, refused / requests, 0)"
     assert alarm["EvaluationPeriods"] == 3
-
-
-@every_function
-def test_all_functions_write_json_to_one_log_group(function):
-    assert properties(function)["LoggingConfig"] == {"LogGroup": "${Logs}", "LogFormat": "JSON"}
 
 
 @pytest.mark.parametrize(("alarm", "name"), [("ErrorsAlarm", "Errors"), ("CrashesAlarm", "Crashes")])

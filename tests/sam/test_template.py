@@ -115,21 +115,14 @@ def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
 
 
 @every_auth_mode
-def test_every_route_is_authorized_according_to_the_mode(auth_mode):
-    routes = routes_of(auth_mode)
-    assert routes.keys() == ROUTES | PUBLIC_ROUTES
-    assert {(routes[key]["AuthorizationType"], routes[key].get("AuthorizerId")) for key in ROUTES} == {
-        AUTHORIZATION[auth_mode]
-    }
-
-
-@every_auth_mode
-def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_mode):
+def test_every_route_is_authorized_according_to_the_mode_except_pages_cards_and_metadata(auth_mode):
     """Links of pages have a token. Without a name or an issuer, the function answers 404."""
-    routes = routes_of(auth_mode)
-    for key in PUBLIC_ROUTES:
-        route = routes[key]
-        assert (route["AuthorizationType"], route.get("AuthorizerId")) == ("NONE", None)
+    found = {
+        key: (route["AuthorizationType"], route.get("AuthorizerId"))
+        for key, route in routes_of(auth_mode).items()
+    }
+    expected = dict.fromkeys(ROUTES, AUTHORIZATION[auth_mode])
+    assert found == {**expected, **dict.fromkeys(PUBLIC_ROUTES, ("NONE", None))}
     # The settings of the stage apply to each route, and no route has settings of its own.
     stage = properties("ApiStage", AuthMode=auth_mode, **AUTH_MODES[auth_mode])
     assert stage["DefaultRouteSettings"].keys() == {"ThrottlingRateLimit", "ThrottlingBurstLimit"}
@@ -140,14 +133,6 @@ def test_pages_cards_and_metadata_are_public_and_their_stage_is_throttled(auth_m
 def test_the_front_door_knows_the_name_of_its_card():
     assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
     assert variables(FRONT_DOOR)["MCP_SERVER_CARD"] == ""
-
-
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [({}, "${Api.ApiEndpoint}/approvals"), (DOMAIN, "https://tools.example/approvals")],
-)
-def test_the_approval_page_is_on_the_address_of_the_api(given, url):
-    assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == url
 
 
 SETTING_OF = {
@@ -175,19 +160,16 @@ def test_settings_of_another_mode_have_no_effect(auth_mode):
         assert "MCP_TOKEN_ISSUER" not in environment
 
 
-@pytest.mark.parametrize(
-    ("given", "audience"),
-    [
-        ({}, ["${Api.ApiEndpoint}/mcp"]),
-        (DOMAIN, ["https://tools.example/mcp"]),
-        ({"EndpointUri": "https://edge.example/mcp"}, ["https://edge.example/mcp"]),
-        ({"TokenAudience": "mcp, client"}, ["mcp", "client"]),
-    ],
-)
-def test_the_jwt_authorizer_accepts_the_endpoint_as_audience_unless_told_otherwise(given, audience):
+def audience_of_authorizer(**given: str) -> list[str]:
     needed = AUTH_MODES["jwt"]
-    authorizer = properties("JwtAuthorizer", AuthMode="jwt", **{**needed, **given})
-    assert authorizer["JwtConfiguration"] == {"Issuer": needed["TokenIssuer"], "Audience": audience}
+    authorizer = properties("JwtAuthorizer", AuthMode="jwt", **{**needed, **given})["JwtConfiguration"]
+    assert authorizer["Issuer"] == needed["TokenIssuer"]
+    audience: list[str] = authorizer["Audience"]
+    return audience
+
+
+def test_the_jwt_authorizer_may_accept_other_audiences_than_the_endpoint():
+    assert audience_of_authorizer(TokenAudience="mcp, client") == ["mcp", "client"]
 
 
 @every_auth_mode
@@ -338,18 +320,23 @@ def test_the_block_for_traces_adds_the_layer_and_its_script_to_every_function(fu
         assert ("xray:PutTraceSegments" in actions) is (x_ray == "enabled")
 
 
+EDGE = {"EndpointUri": "https://edge.example/mcp"}
+
+
 @pytest.mark.parametrize(
-    ("given", "audience"),
+    ("given", "audience", "api"),
     [
-        ({}, "${Api.ApiEndpoint}/mcp"),
-        (DOMAIN, "https://tools.example/mcp"),
-        ({"EndpointUri": "https://edge.example/mcp"}, "https://edge.example/mcp"),
-        ({"EndpointUri": "https://edge.example/mcp", **DOMAIN}, "https://edge.example/mcp"),
+        ({}, "${Api.ApiEndpoint}/mcp", "${Api.ApiEndpoint}"),
+        (DOMAIN, "https://tools.example/mcp", "https://tools.example"),
+        (EDGE, "https://edge.example/mcp", "${Api.ApiEndpoint}"),
+        ({**EDGE, **DOMAIN}, "https://edge.example/mcp", "https://tools.example"),
     ],
 )
-def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(given, audience):
+def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(given, audience, api):
     environments = [variables(function, **given) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in environments} == {audience}
+    assert audience_of_authorizer(**given) == [audience]
+    assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == f"{api}/approvals"
     assert {v["MCP_ISSUER"] for v in environments} == {"${AWS::StackName}"}
     assert stack(**given).outputs["McpUrl"] == audience
 
