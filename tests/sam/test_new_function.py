@@ -11,8 +11,12 @@ from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 
-CHECKS = ("sam/test_template.py", "sam/test_edge.py", "tools/catalog/test_catalog.py")
-"""Tests of a project that compare its tools. Each other test is of the package, lints, or takes long.
+CHECKS = (
+    *("sam/test_template.py", "sam/test_edge.py", "tools/catalog/test_catalog.py"),
+    *(f"functions/test_{each}.py" for each in (TOOL, TASK_TOOL)),
+)
+"""The tests of the tools, and tests of a project that compare its tools. Each other test is of the package,
+lints, or takes long.
 
 sam/test_least_privilege.py takes half a minute; it records the calls of added tools, too.
 """

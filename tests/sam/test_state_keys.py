@@ -36,7 +36,6 @@ CONFIGURATIONS = {
     for signing, encryption, pinned in product(("direct", "delegated"), ("enabled", "disabled"), ("", PINNED))
 }
 every_configuration = pytest.mark.parametrize("given", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
-every_tool = pytest.mark.parametrize("tool", TOOLS)
 
 
 def sign(*keys: str, **more: str) -> dict[str, Any]:

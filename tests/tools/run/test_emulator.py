@@ -16,8 +16,6 @@ from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.ministack import Emulator, Installation
 from mcp_roundtrip_tools.template.model import Storage
 from support.project import ROOT
-from support.sam_applications import write_application
-from support.served_application import serve
 
 KEY = {
     "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
@@ -152,37 +150,3 @@ def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(tmp_p
 def test_the_makefile_installs_the_same_version():
     [pinned] = re.findall(r"^MINISTACK_PIN +:= (.*)$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert set(ministack_installation.REQUIREMENTS) <= set(pinned.split())
-
-
-TEMPLATE = """
-    Resources:
-      Orders:
-        Type: AWS::DynamoDB::Table
-        Properties:
-          BillingMode: PAY_PER_REQUEST
-          AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
-          KeySchema: [{AttributeName: id, KeyType: HASH}]
-          TimeToLiveSpecification: {AttributeName: exp, Enabled: true}
-      Reports: {Type: AWS::S3::Bucket}
-      Named: {Type: AWS::S3::Bucket, Properties: {BucketName: its-own-name}}
-      Writer:
-        Type: AWS::Serverless::Function
-        Properties:
-          CodeUri: .
-          Handler: app.handler
-          Timeout: 20
-          Environment: {Variables: {TABLE: !Ref Orders, BUCKET: !Ref Reports, ARN: !GetAtt Named.Arn}}
-    """
-APP = """
-    import os, boto3
-    def handler(event, context):
-        boto3.client("dynamodb").put_item(TableName=os.environ["TABLE"], Item={"id": {"S": "1"}})
-        boto3.client("s3").put_object(Bucket=os.environ["BUCKET"], Key="k", Body=b"v")
-        return os.environ["ARN"]
-    """
-
-
-def test_functions_write_to_the_templates_tables_and_buckets(tmp_path):
-    path = write_application(tmp_path, TEMPLATE, {"app.py": APP})
-    with serve(path) as app:
-        assert app.invoke("Writer", {}) == "arn:aws:s3:::its-own-name"

@@ -84,18 +84,6 @@ def test_callers_behind_a_proxy_are_not_told(tmp_path, header):
         assert (response.status, response.json()) == (500, {"message": "Internal Server Error"})
 
 
-def test_a_template_that_cannot_be_read_does_not_stop_the_functions(tmp_path):
-    template = write_application(tmp_path, ONE_SERVER, {"f/app.py": GOOD})
-    with serve(template, watch_interval_s=0) as app:
-        good = template.read_text()
-        template.write_text("Resources: [")
-        assert post(app, "tools/list").json()["result"]["tools"]
-        (tmp_path / "f/app.py").write_text(dedent(GOOD.replace("Hello", "Good morning")))
-        template.write_text(good)
-        result = post(app, "tools/call", name="greet", arguments={}).json()["result"]
-        assert result["content"][0]["text"] == "Good morning you"  # saved while the template was invalid
-
-
 def test_the_functions_beside_one_that_cannot_run_are_served(tmp_path):
     sources = {"functions/front_door/app.py": FRONT_DOOR, "functions/greet/app.py": GOOD}
     sources["functions/part/app.py"] = GOOD.replace("greet", "part")

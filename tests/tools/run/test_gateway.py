@@ -46,12 +46,6 @@ def test_a_chunked_body_is_forwarded_completely_on_a_persistent_connection(runni
     connection.close()
 
 
-def test_a_request_without_a_route_is_not_found(running):
-    response = request(running.app.url("/nowhere"))
-    assert (response.status, response.json()) == (404, {"message": "Not Found"})
-    assert request(running.app.url("/echo/x"), method="POST", body=b"x").status == 404
-
-
 @pytest.mark.parametrize("path", ["/odd/raise", "/odd/malformed"])
 def test_the_client_does_not_get_the_reason_of_a_failure(running, path):
     response = request(running.app.url(path))

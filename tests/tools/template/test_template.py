@@ -198,16 +198,18 @@ TABLES_TEMPLATE = """
       Global:
         Type: AWS::DynamoDB::GlobalTable
         Properties: {KeySchema: [{AttributeName: a, KeyType: HASH}], Replicas: [{Region: eu-west-1}]}
+      Reports: {Type: AWS::S3::Bucket}
+      Named: {Type: AWS::S3::Bucket, Properties: {BucketName: its-own-name}}
       F:
         Type: AWS::Serverless::Function
         Properties:
           CodeUri: tool/
           Handler: app.handler
-          Environment: {Variables: {KEYED: !Ref Keyed, GLOBAL: !GetAtt Global.Arn}}
+          Environment: {Variables: {KEYED: !Ref Keyed, GLOBAL: !GetAtt Global.Arn, NAMED: !GetAtt Named.Arn}}
     """
 
 
-def test_tables_of_other_types_than_a_plain_one_exist_too(tmp_path):
+def test_tables_of_other_types_than_a_plain_one_exist_too_and_so_do_buckets(tmp_path):
     read = Template(write_application(tmp_path, TABLES_TEMPLATE, SOURCES), {}).application()
     tables = read.storage.tables
     assert tables["Plain"] == {
@@ -217,4 +219,6 @@ def test_tables_of_other_types_than_a_plain_one_exist_too(tmp_path):
     assert tables["keyed"]["AttributeDefinitions"] == [{"AttributeName": "number", "AttributeType": "N"}]
     assert tables["Global"] == {"KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}]}
     arn = "arn:aws:dynamodb:us-east-1:000000000000:table/Global"
-    assert read.functions["F"].environment == {"KEYED": "keyed", "GLOBAL": arn}
+    assert sorted(read.storage.buckets) == ["its-own-name", "local-reports"]
+    named = "arn:aws:s3:::its-own-name"
+    assert read.functions["F"].environment == {"KEYED": "keyed", "GLOBAL": arn, "NAMED": named}
