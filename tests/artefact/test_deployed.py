@@ -58,13 +58,9 @@ def test_the_template_is_deployed(stack):
 
 
 @pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_behind_the_front_door_completes(stack, tool):
-    await assert_call_completes(stack.endpoint(FRONT_DOOR), tool)
-
-
-@pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_on_its_own_route_completes(stack, tool):
-    await assert_call_completes(stack.endpoint(CALLS[tool].route), tool)
+async def test_a_tool_completes_behind_the_front_door_and_on_its_own_route(stack, tool):
+    for route in (FRONT_DOOR, CALLS[tool].route):
+        await assert_call_completes(stack.endpoint(route), tool)
 
 
 async def assert_call_completes(url: str, tool: str, connect: Any = official) -> None:

@@ -154,24 +154,31 @@ from domain.seen import NAME, SEEN
 from mcp_roundtrip import Context, Server
 server = Server("package")
 
-@server.tool
+@server.tool(name=NAME)
 def counts(ctx: Context) -> str:
-    import late
+    import late, late_{0}
     SEEN.append(1)
     ctx.elicit("q", "?", bool)
-    return f"{NAME} {late.NAME} {len(SEEN)}"
+    return f"{{late.NAME}} {{NAME}} {{late_{0}.NAME}} {{len(SEEN)}}"
 """
 
 
 def test_functions_may_have_packages_of_one_name_and_import_modules_when_they_run(tmp_path):
-    for name in ("one", "two"):
+    owners = {name: tmp_path / name / "app.py" for name in ("one", "two")}
+    for name in owners:
         (tmp_path / name / "domain").mkdir(parents=True)
-        (tmp_path / name / "app.py").write_text(PACKAGE)
-        (tmp_path / name / "late.py").write_text(f"NAME = {name!r}")
+        (tmp_path / name / "app.py").write_text(PACKAGE.format(name))
+        for late in ("late", f"late_{name}"):
+            (tmp_path / name / f"{late}.py").write_text(f"NAME = {name!r}")
         (tmp_path / name / "domain/__init__.py").write_text("")
         (tmp_path / name / "domain/seen.py").write_text(f"NAME, SEEN = {name!r}, []")
-    played = [Player(tmp_path / name / "app.py").call("counts", q=True).text for name in ("one", "two")]
-    assert played == ["one one 1", "two two 1"]
+    played = [Player(path).call(name, q=True).text for name, path in owners.items()]
+    assert played == ["one one one 1", "two two two 1"]
+    catalog = tmp_path / "catalog.json"
+    catalog.write_text(json.dumps(catalog_of({name: load_server(path) for name, path in owners.items()})))
+    behind = Player(FrontDoor("door", catalog), owners=owners)
+    texts = [behind.call(name, q=True).text for name in owners]
+    assert [text.split()[1:] for text in texts] == [text.split()[1:] for text in played]
 
 
 def test_packages_that_are_installed_beside_a_function_are_imported_once(tmp_path):
@@ -186,26 +193,3 @@ def test_packages_that_are_installed_beside_a_function_are_imported_once(tmp_pat
     )
     play = Player(tmp_path / "app.py")
     assert [play.call("once").structured for _ in range(2)] == [True, True]
-
-
-LATE = """
-from mcp_roundtrip import Server
-server = Server("late")
-
-@server.tool(name="{0}")
-def say() -> str:
-    import late_{0}
-    return late_{0}.__name__
-"""
-
-
-def test_each_function_behind_a_front_door_can_import_modules_when_it_runs(tmp_path):
-    owners = {name: tmp_path / name / "app.py" for name in ("one", "two")}
-    for name, path in owners.items():
-        path.parent.mkdir()
-        path.write_text(LATE.format(name))
-        (path.parent / f"late_{name}.py").touch()
-    catalog = tmp_path / "catalog.json"
-    catalog.write_text(json.dumps(catalog_of({name: load_server(path) for name, path in owners.items()})))
-    play = Player(FrontDoor("door", catalog), owners=owners)
-    assert [play.call(name).text for name in owners] == ["late_one", "late_two"]

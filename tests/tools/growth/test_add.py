@@ -56,18 +56,14 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
     assert "GitHubEnvironment=prod ApplicationStack=orders-prod\n" in shown
 
 
-def test_types_that_the_deployer_may_not_create_are_named(project, capsys):
-    replace(project / "template.yaml", "Outputs:\n", "  Topic:\n    Type: AWS::SNS::Topic\n\nOutputs:\n")
-    assert main(["pipeline", "--project", str(project)]) == 0
-    assert "no permissions for AWS::SNS::Topic:" in capsys.readouterr().out
-
-
-def test_functions_that_the_deployer_may_not_create_are_named(project, capsys):
+def test_types_and_functions_that_the_deployer_may_not_create_are_named(project, capsys):
     other = "  Other: {Type: AWS::Serverless::Function, Properties: {FunctionName: other}}"
-    unnamed = "  Unnamed: {Type: AWS::Serverless::Function}"
-    replace(project / "template.yaml", "Outputs:\n", f"{other}\n{unnamed}\nOutputs:\n")
+    more = f"{other}\n  Unnamed: {{Type: AWS::Serverless::Function}}\n  Topic: {{Type: AWS::SNS::Topic}}"
+    replace(project / "template.yaml", "Outputs:\n", f"{more}\nOutputs:\n")
     assert main(["pipeline", "--project", str(project)]) == 0
-    assert "no permissions for Other, Unnamed: a FunctionName must begin" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "no permissions for AWS::SNS::Topic:" in shown
+    assert "no permissions for Other, Unnamed: a FunctionName must begin" in shown
 
 
 def table(project: Path) -> dict[str, dict[str, str]]:

@@ -2,13 +2,11 @@ import json
 import os
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, ProcessOutput, process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
-from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.template.model import Function, FunctionFailed
 from support.sam_applications import http, wait_until
 from support.skips import LINUX
@@ -39,22 +37,9 @@ def test_a_function_runs_in_its_folder_with_its_layers_and_variables(running):
     assert answer["environment"]["STAGE"] == "test"
     assert answer["environment"]["KEY"].startswith(KEY_PREFIX)
     assert answer["environment"]["AWS_LAMBDA_FUNCTION_NAME"] == "Echo"
-
-
-def test_a_function_does_not_inherit_variables(monkeypatch):
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "mine")
-    monkeypatch.setenv("AWS_PROFILE", "mine")
-    monkeypatch.setenv("SOMETHING", "mine")
-    function = Function("F", "a.b", Path("/code"), (Path("/layer"),), {"OWN": "1"}, 3, 128)
-    variables = process_variables(
-        function, {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, Credentials.random().variables()
-    )
-    assert "mine" not in variables.values()
-    assert variables["OWN"] == "1"
-    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
-    assert variables["PYTHONPATH"] == f"/code{os.pathsep}/layer"
-    assert variables["AWS_EXECUTION_ENV"].startswith("AWS_Lambda_python3.")
-    assert "PYTHONDONTWRITEBYTECODE" not in variables
+    assert answer["environment"]["AWS_ENDPOINT_URL"] == running.app.endpoints["AWS_ENDPOINT_URL"]
+    assert answer["environment"]["AWS_EXECUTION_ENV"].startswith("AWS_Lambda_python3.")
+    assert "PYTHONDONTWRITEBYTECODE" not in answer["environment"]
 
 
 def test_an_exception_is_reported_and_the_process_continues(running):

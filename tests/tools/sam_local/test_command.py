@@ -6,8 +6,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from mcp_roundtrip_tools.sam_local.command import next_command
 from support.sam_applications import ONE_FUNCTION, write_application
 
@@ -23,8 +21,8 @@ fi
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_second_signal_does_not_leave_the_network_behind(tmp_path, number):
+def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
+    """run/test_main.py has the other signals."""
     write_application(tmp_path, ONE_FUNCTION, {"f/app.py": "", "bin/docker": DOCKER})
     (tmp_path / "bin/docker").chmod(0o755)
     program = [sys.executable, "-m", "mcp_roundtrip_tools", "sam-local"]
@@ -34,10 +32,10 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path, number):
         assert process.stdout is not None
         assert any("until Ctrl+C" in line for line in process.stdout)
         commands = tmp_path / "commands"
-        os.killpg(process.pid, number)
+        os.killpg(process.pid, signal.SIGHUP)
         while "stops" not in commands.read_text():
             time.sleep(0.01)
-        os.killpg(process.pid, number)
+        os.killpg(process.pid, signal.SIGHUP)
         assert process.wait(10) == 0
     *_, ended, removed = commands.read_text().splitlines()
     assert (ended, removed) == ("container has ended", "network rm"), (
