@@ -140,8 +140,9 @@ def test_a_player_without_a_profile_counts_its_own_channel():
 def test_a_client_that_is_unknown_or_would_replay_every_step_is_an_error():
     with pytest.raises(ValueError, match="always_replay"):
         Player(server, client="claude.ai", always_replay=True)
-    with pytest.raises(ValueError, match="claude-code"):
-        Player(server, client="claude code")
+    for name, reason in {"claude code": "claude-code", "../profiles/claude.ai": "there is no client"}.items():
+        with pytest.raises(ValueError, match=reason):
+            Player(server, client=name)
 
 
 def test_a_caller_whom_no_authenticator_identifies_is_an_error():

@@ -15,13 +15,6 @@ OBSERVED = {field.name for field in fields(ClientProfile)} - {"name", "title", "
 """The members of a profile that a fact has to give a source for."""
 
 
-def test_an_unknown_name_is_refused_with_the_nearest_ones():
-    with pytest.raises(ValueError, match=r"claude\.ai"):
-        ClientProfile.load("claude-ai")
-    with pytest.raises(ValueError, match="there is no client"):
-        ClientProfile.load("../profiles/claude.ai")
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_observation_has_a_dated_source(name):
     profile = ClientProfile.load(name)
@@ -46,11 +39,7 @@ def test_a_profile_agrees_with_itself(name):
         assert not profile.follows_state_only_rounds
     if profile.max_rounds is not None:
         assert profile.max_rounds >= 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_server_knows_which_clients_break_on_rounds_without_questions(name):
-    profile = ClientProfile.load(name)
+    # The server knows which clients break on rounds without questions.
     if not profile.is_legacy and profile.title != "OpenAI Agents SDK":  # its requests do not identify it
         breaks = breaks_on_state_only_rounds(profile.client_info)
         assert breaks is not profile.follows_state_only_rounds

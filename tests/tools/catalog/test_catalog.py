@@ -143,18 +143,14 @@ SCOPED = """
     """
 
 
-def test_the_catalog_has_scopes_and_their_hierarchy(tmp_path):
+def test_the_catalog_has_scopes_and_their_hierarchy_and_says_whether_owners_hide_features(tmp_path):
     one = SCOPED.format(name="a", scope="read", hierarchy='{"admin": ["write"]}')
     two = SCOPED.format(name="b", scope="write", hierarchy='{"write": ["read"], "admin": ["billing"]}')
     catalog = read_catalog(write(tmp_path, one=one, two=two, three=TOOL.format(name="c")))
     assert [row.get("scopes") for row in catalog["tools"]] == [["read"], None, ["write"]]
     assert catalog["scopes"] == {"admin": ["billing", "write"], "write": ["read"]}
-
-
-def test_the_catalog_says_whether_owners_hide_features(tmp_path):
-    one = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
-    catalog = read_catalog(write(tmp_path, one=one, two=TOOL.format(name="b")))
-    assert catalog["hideUnauthorized"] is True
+    hiding = SCOPED.format(name="a", scope="read", hierarchy="{}, hide_unauthorized=True")
+    assert read_catalog(write(tmp_path / "hiding", one=hiding))["hideUnauthorized"] is True
 
 
 @pytest.mark.parametrize(

@@ -180,12 +180,19 @@ def test_a_platform_of_another_version_is_refused(project):
             read(project, "default")
 
 
+@pytest.fixture
+def connected(monkeypatch):
+    """Return the AWS account of a deployment: one without a stack, whose quota is enough."""
+    connected = create_autospec(Account, instance=True)
+    connected.describe.return_value = {}
+    connected.refused_concurrency.return_value = []
+    monkeypatch.setattr(account, "connect", lambda region, profile: connected)
+
+
+@pytest.mark.usefixtures("connected")
 def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypatch):
     metadata = {"issuer": "https://id.example/", "jwks_uri": "https://id.example/keys", "keys": []}
     monkeypatch.setattr(checks, "urlopen", lambda url, timeout: io.BytesIO(json.dumps(metadata).encode()))
-    connected = create_autospec(Account, instance=True)
-    connected.describe.return_value = {}
-    monkeypatch.setattr(account, "connect", lambda region, profile: connected)
     deployment = Deployment.of(project, "default").with_changes(
         {"AuthMode": "bearer", "TokenIssuer": "https://id.example"}
     )
@@ -193,14 +200,11 @@ def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypa
         deployment.deploy(project / "no_sam", artefact_exists=False, asks=False, options=())
 
 
-def test_a_value_that_is_not_echoed_is_not_printed(project, monkeypatch, capsys):
+@pytest.mark.usefixtures("connected")
+def test_a_value_that_is_not_echoed_is_not_printed(project, capsys):
     template = project / "template.yaml"
     parameter = "Parameters:\n  Password: {Type: String, NoEcho: true}\n"
     template.write_text(template.read_text("utf-8").replace("Parameters:\n", parameter, 1), "utf-8")
-    connected = create_autospec(Account, instance=True)
-    connected.describe.return_value = {}
-    connected.refused_concurrency.return_value = []
-    monkeypatch.setattr(account, "connect", lambda region, profile: connected)
     deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none", "Password": "a secret"})
     does_nothing = Path(shutil.which("true") or "")
     deployment.deploy(does_nothing, artefact_exists=False, asks=False, options=())

@@ -12,13 +12,11 @@ import pytest
 from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.growth.change import (
     MAX_NAME,
-    GrowthError,
     render_app,
     render_module,
     render_test,
     write,
 )
-from mcp_roundtrip_tools.growth.commands import plan_function
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
@@ -139,13 +137,3 @@ def test_make_names_a_missing_name_and_no_shell_interprets_it(project, variables
     done = make(project, *variables)
     assert done.returncode != 0
     assert reason in done.stderr
-
-
-def test_a_function_that_does_not_load_is_named(tmp_path):
-    project = copy_project(tmp_path)
-    (project / "functions/weather/app.py").write_text("import nothing_of_that_name\n")
-    before = contents(project)
-    with pytest.raises(GrowthError, match=r"nothing_of_that_name") as caught:
-        plan_function(project, TOOL)
-    assert f'{project}/functions/weather/app.py", line 1' in str(caught.value)
-    assert contents(project) == before

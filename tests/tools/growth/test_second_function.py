@@ -83,6 +83,7 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, 
     ("change", "reason"),
     [
         ((SERVER, "def order_status", "def translate"), "'translate' is registered by"),
+        ((SERVER, "from ", "import nowhere\nfrom "), r"(?s){project}/functions/server/app.py\", line \d.*'nowhere'"),
         (("template.yaml", "${AWS::StackName}_server", "${AWS::StackName}_other"), "name of its folder"),
         (("template.yaml", "  Endpoint:", "  Routes:"), r"no Resources\.Endpoint"),
         (("template.yaml", "MCP_SETTINGS", "SETTINGS"), "MCP_SETTINGS in Globals"),
@@ -92,7 +93,7 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, 
 )
 def test_an_application_that_cannot_get_a_function_is_not_changed(project, change, reason, capsys):
     assert_refused(project, change, "new-function", "translate", "--tasks")
-    assert re.search(reason, capsys.readouterr().err)
+    assert re.search(reason.format(project=project), capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("path", ["tests/test_front_door.py", "tests/test_translate.py", "events/translate"])

@@ -8,11 +8,8 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
-from mcp_roundtrip_tools.prune import WORKER as SUFFIX
 from mcp_roundtrip_tools.prune import Workers, main
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
-from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import ROOT
 from support.task_items import NEW
 
 STACK = "shop"
@@ -127,15 +124,6 @@ def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
 def test_an_account_that_cannot_be_read_is_an_error(account, capsys):
     assert main(["--stack", "absent", "--delete"], account.client) == 2
     assert "absent" in capsys.readouterr().err
-
-
-def test_workers_of_the_template_have_the_names_that_it_expects():
-    resources = load(ROOT / "template.yaml")["Resources"].values()
-    functions = [each["Properties"] for each in resources if each["Type"] == "AWS::Serverless::Function"]
-    names = {each["FunctionName"]["Fn::Sub"] for each in functions}
-    workers = {each["FunctionName"]["Fn::Sub"] for each in functions if each.get("Handler") == "app.worker"}
-    assert workers == {name for name in names if name.endswith(SUFFIX)}
-    assert {name.removesuffix(SUFFIX) for name in workers} < names
 
 
 def test_workers_of_nested_stacks_are_found():
