@@ -44,7 +44,6 @@ LONGEST_FIRST = (
     "artefact/test_emulator.py",
     "pipeline/test_workflow.py",
     "question_ui/test_view.py",
-    "tools/console/test_task_news.py",
     "tools/console/test_news.py",
     "tools/console/test_pages.py",
     "bounds/test_worst_bodies.py",

@@ -115,6 +115,8 @@ def test_a_changed_template_is_read_again(tmp_path):
     template.write_text(template.read_text().replace('Default: "true"', 'Default: "false"'))
     os.utime(template, ns=(time.time_ns(), time.time_ns() + 1_000_000))
     assert "task_table" in unset_settings(app)
+    for no_function in (tmp_path / "tests/example.py", Path("/nowhere/app.py")):
+        assert unset_settings(no_function) == frozenset()
 
 
 def test_a_template_that_cannot_be_deployed_is_an_error(tmp_path):
@@ -143,15 +145,6 @@ def test_without_a_template_there_is_a_table_unless_the_argument_says_no():
         assert Player(server, client="codex", task_table=False).call("greet").failed
     with pytest.warns(SettingMissing), pytest.raises(CallFailed):
         Player(server, client="codex", task_table=False).call("greet").question("name")
-
-
-def test_a_module_that_is_no_function_of_the_template_lacks_nothing(tmp_path):
-    application(tmp_path, WITHOUT_TABLE)
-    other = tmp_path / "tests/example.py"
-    other.parent.mkdir()
-    other.write_text((tmp_path / "src/app.py").read_text())
-    assert unset_settings(other) == frozenset()
-    assert unset_settings(Path("/nowhere/app.py")) == frozenset()
 
 
 def test_the_reader_of_templates_is_imported_only_for_a_template(tmp_path):

@@ -5,6 +5,8 @@ from typing import Final
 import pytest
 
 from support.console_browser import CALL, FOCUSED
+from support.project import FUNCTIONS
+from support.served_application import serve
 
 pytest_plugins = ["support.console_browser"]
 
@@ -129,3 +131,66 @@ def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
         options=window((400, 700)),
     )
     assert seen == ["Round 61", 61, ["stopped"], "Round 62", 62, ["completed"]]
+
+
+QUESTION: Final = ("shows", ".task-body .questions")
+FORM: Final = (("fill", "name", "orders"), ("fill", "region", "eu-west-1"), ("click", "Call"))
+TO_TASK: Final = (*FORM, ("wait", ".questions"), ("check", "small"), ("click", "Accept"))
+KEEP: Final = ("wait", ".task-body .questions")
+
+
+@pytest.fixture(scope="module")
+def examples(open_console):
+    """Open the console of the examples, which have tasks."""
+    with serve(FUNCTIONS.parent / "template.yaml", parameters={"AuthMode": "none"}) as app:
+        yield open_console(app.url("/"))
+
+
+def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(examples):
+    seen = examples(
+        "#/tools/provision_database",
+        *(*TO_TASK, KEEP, QUESTION, FOCUSED),
+        *(("check", "Yes"), ("click", "Accept")),
+        *(("wait", ".task-body .result"), ("shows", ".task-body [data-news=result]"), FOCUSED),
+        ("size", 1280, 800),
+        *(
+            *TO_TASK,
+            KEEP,
+            QUESTION,
+            ("evaluate", "location.hash = document.querySelector('.became-task a').hash"),
+        ),
+        *(("wait", ".task > .task-body .questions"), QUESTION, FOCUSED),
+        ("answer", "tasks/update", {"code": -32602, "message": "This answer is refused."}),
+        *(("check", "No"), ("click", "Accept"), ("see", "This answer is refused.")),
+        *(("shows", ".task-body > .error:not([hidden])"), FOCUSED),
+        # The same refusal again is news, too.
+        *(("click", "Accept"), ("shows", ".task-body > .error:not([hidden])")),
+        *(
+            ("click", "Cancel the task"),
+            ("gone", ".task-body .questions"),
+            ("shows", ".task-status"),
+            FOCUSED,
+        ),
+        ("axe",),
+        refused=True,
+        options=window(PHONE),
+    )
+    keep, result, address, *others = seen
+    assert (keep, result) == ("Yes", "Result")
+    assert address.startswith("#/tasks/")
+    assert others == ["Yes", "This answer is refused.", "cancelled"]
+
+
+def test_a_task_that_asks_leaves_a_user_alone_who_is_elsewhere(examples):
+    seen = examples(
+        "#/tools/provision_database",
+        ("hold", "tasks/get"),
+        *(*TO_TASK, ("wait", ".became-task"), ("shows", ".timeline > .round:last-child")),
+        *(("fill", "name", "invoi"), ("evaluate", "window.scrollTo(0, 0)"), WHERE),
+        *(("release",), KEEP, ("texts", "#announcements"), ("type", "ces"), WHERE),
+        options=window(PHONE),
+    )
+    before, announced, after = seen
+    assert announced == ["The task asks a question."]
+    assert after[:2] == before[:2]
+    assert (before[2], after[2]) == ("invoi", "invoices")

@@ -1,7 +1,12 @@
+import io
 import json
+import os
+import re
+import subprocess
 
 import pytest
 
+from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.command import main
 from support.project import ROOT
 from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
@@ -15,6 +20,16 @@ TEMPLATE = ROOT / "template.yaml"
 def app():
     with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=None) as app:
         yield app
+
+
+@pytest.fixture
+def template():
+    return TEMPLATE
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return tmp_path / "response.json"
 
 
 def port_of(app):
@@ -39,9 +54,8 @@ def test_each_event_has_its_outcome(file, app, capsys):
     assert log[0] == f"Invoking local_{function_of(file)} in make run at port {port_of(app)}"
 
 
-def test_the_run_accepts_the_state_of_its_round(app, tmp_path, capsys):
+def test_the_run_accepts_the_state_of_its_round(app, saved, capsys):
     invoke, call = Invoke(TEMPLATE, int(port_of(app)), capsys), EVENTS / "weather/call.json"
-    saved = tmp_path / "response.json"
     saved.write_text(json.dumps(invoke("weather", "-e", call)))
     answers = json.dumps({"place": "Hyderabad, Telangana, India"})
     done = invoke("weather", "-e", call, "--round", saved, "--answers", answers)
@@ -53,3 +67,46 @@ def test_a_run_of_another_application_is_not_asked(app, tmp_path, capsys):
     missing = tmp_path / "template.yaml"
     assert main(["weather", "-e", event, "--port", port_of(app), "--template", str(missing)]) == 2
     assert "template.yaml" in capsys.readouterr().err
+
+
+def result(response):
+    return (json.loads(response["body"]) if "body" in response else response)["result"]
+
+
+def test_the_commands_of_the_guide_play_three_rounds(port, tmp_path):
+    guide = (ROOT / "docs/guides/sample-events.md").read_text("utf-8")
+    commands = re.findall(r"^ +(make invoke FUNCTION=\w+ EVENT=.*)$", guide, re.MULTILINE)
+    assert len(commands) == 3
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    for command in commands:
+        text = re.sub(r"\b(\d\.json)", rf"{tmp_path}/\1", command)
+        done = subprocess.run(
+            ["sh", "-c", text],
+            cwd=ROOT,
+            env={**variables, "PORT": str(port)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+    [block] = result(json.loads(done.stdout))["content"]
+    assert "resolved as Duplicate of Bug #4301" in block["text"]
+
+
+def test_questions_are_asked_at_the_terminal(invoke, saved):
+    call = ["functions/weather", "-e", EVENTS / "weather/direct_call.json"]
+    saved.write_text(json.dumps(invoke(*call)))
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("2\n"), shown, is_interactive=True)
+    done = invoke(*call, "--round", saved, terminal=terminal)
+    assert result(done)["structuredContent"]["place"] == "Hyderabad, Sindh, Pakistan"
+    assert "get_weather asks place" in shown.getvalue()
+
+
+def test_a_task_ends_with_the_command_which_says_so(invoke, saved):
+    call = ["provision", "-e", EVENTS / "provision/call.json"]
+    saved.write_text(json.dumps(invoke(*call)))
+    saved.write_text(json.dumps(invoke(*call, "--round", saved, "--answers", '{"size": "small"}')))
+    task = invoke(*call, "--round", saved, "--answers", '{"region": "eu-central-1"}')
+    assert result(task)["resultType"] == "task"
+    assert f"The task {result(task)['taskId']} ends with this command." in "\n".join(invoke.log)

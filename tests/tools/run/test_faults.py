@@ -2,11 +2,10 @@ from textwrap import dedent
 
 import pytest
 
-from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.client.terminal_text import Styles
 from mcp_roundtrip_tools.run.terminal.terminal import Terminal
 from support.messages import META
-from support.sam_applications import FRONT_DOOR, ONE_SERVER, front_door_template, http, rpc, write_application
+from support.sam_applications import ONE_SERVER, http, rpc, write_application
 from support.served_application import serve
 
 GOOD = """
@@ -82,17 +81,3 @@ def test_callers_behind_a_proxy_are_not_told(tmp_path, header):
     with serve(write_application(tmp_path, ONE_SERVER, {"f/app.py": "import nowhere\n"})) as app:
         response = post(app, "tools/list", {header: "203.0.113.7"})
         assert (response.status, response.json()) == (500, {"message": "Internal Server Error"})
-
-
-def test_the_functions_beside_one_that_cannot_run_are_served(tmp_path):
-    sources = {"functions/front_door/app.py": FRONT_DOOR, "functions/greet/app.py": GOOD}
-    sources["functions/part/app.py"] = GOOD.replace("greet", "part")
-    template = write_application(tmp_path, front_door_template(greet="Greet.Arn", part="Part"), sources)
-    assert write_catalog(["--functions", str(tmp_path / "functions")]) == 0
-    with serve(template, watch_interval_s=0) as app:
-        source = tmp_path / "functions/greet/app.py"
-        source.write_text(source.read_text().replace("import os", "import nowhere"))
-        assert len(post(app, "tools/list").json()["result"]["tools"]) == 2  # of the previous catalog
-        error = post(app, "tools/call", name="greet", arguments={}).json()["error"]
-        assert "No module named 'nowhere'" in error["message"]
-        assert post(app, "tools/call", name="part", arguments={}).json()["result"]["content"]

@@ -52,6 +52,15 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
 
 
+def test_the_functions_beside_one_with_a_mistake_are_served(template):
+    with serve(template, watch_interval_s=0) as app:
+        (template.parent / "functions/greet/app.py").write_text("import nowhere\n")
+        assert names(app) == ["greet", "part"], "of the previous catalog"
+        error = rpc(app.url(), "tools/call", name="greet", arguments={}).json()["error"]
+        assert "No module named 'nowhere'" in error["message"]
+        assert rpc(app.url(), "tools/call", name="part", arguments={}).json()["result"]["content"]
+
+
 def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(template):
     part = "CodeUri: functions/part}"
     template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
