@@ -162,9 +162,8 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     provider = trace.get_tracer_provider()
     if not isinstance(provider, trace.ProxyTracerProvider):
         return Tracer(provider, x_ray_header)
-    from mcp_roundtrip.observing.otlp_span_export import (
-        make_provider,  # a layer may have set one without the exporter
-    )
+    # A layer may have set a provider without the exporter.
+    from mcp_roundtrip.observing.otlp_span_export import make_provider
 
     created = make_provider(environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip"))
     trace.set_tracer_provider(created)
