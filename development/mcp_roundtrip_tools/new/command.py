@@ -17,8 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.template.model import RUNTIMES
-from mcp_roundtrip_tools.template.template_tree import PACKAGE
+from mcp_roundtrip_tools.template.model import PACKAGE, RUNTIMES
 
 
 class NewApplicationError(McpRoundtripError):

@@ -19,7 +19,8 @@ from mcp_roundtrip_tools.new.command import (
     edited_files,
     package_files,
 )
-from mcp_roundtrip_tools.template.template_tree import PACKAGE, platform_version, release
+from mcp_roundtrip_tools.template.model import PACKAGE
+from mcp_roundtrip_tools.template.template_tree import platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 
 

@@ -15,8 +15,10 @@ ACCOUNT = "000000000000"
 STACK_NAME = "local"
 LATEST = "$LATEST"
 
+PACKAGE: Final = "mcp-roundtrip"
+
 WORKER: Final = "_worker"
-"""The end of the name of a function that runs the tasks of another, which has the rest. No tool has it."""
+"""The end of the name of a function that runs the tasks of another, whose name is the rest."""
 
 RUNTIMES: Final = ("python3.12", "python3.13", "python3.14")
 """Later ones than python3.11, whose Linux (Amazon Linux 2) gets no wheels of new versions of packages."""

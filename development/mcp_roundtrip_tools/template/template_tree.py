@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.template.model import TemplateError, hint
+from mcp_roundtrip_tools.template.model import PACKAGE, TemplateError, hint
 from mcp_roundtrip_tools.template.resources import NESTED
 from mcp_roundtrip_tools.template.yaml_reader import load
 
@@ -93,9 +93,6 @@ def _location(resource: Any) -> tuple[str, str] | None:
         return None
     written = (resource.get("Properties") or {}).get(member)
     return (member, written) if isinstance(written, str) and "://" not in written else None
-
-
-PACKAGE = "mcp-roundtrip"
 
 
 def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
