@@ -101,10 +101,6 @@ def front_door() -> FrontDoor:
     return found
 
 
-def play(profile: ClientProfile, example: Example, owners: Mapping[str, Server]) -> Cell:
-    return _carry_out(_player(profile, front_door, owners), example)
-
-
 def _player(
     profile: ClientProfile, application: Any, owners: Mapping[str, Server], clock: FakeClock | None = None
 ) -> Player:
@@ -225,7 +221,10 @@ def matrix(approval):
         decide = lambda url: approval.decide(approval.mailbox.link())  # noqa: E731 - as short as its use
         _played["matrix"] = {
             profile.name: {
-                **{each.tool: play(profile, each, owners) for each in examples(decide, profile.title)},
+                **{
+                    each.tool: _carry_out(_player(profile, front_door, owners), each)
+                    for each in examples(decide, profile.title)
+                },
                 PROMPT: play_prompt(profile, owners),
                 LONG_WORK: play_long_work(profile),
             }
@@ -234,17 +233,9 @@ def matrix(approval):
     return _played["matrix"]
 
 
-def unanswered(matrix: Matrix) -> dict[tuple[str, str], str]:
-    return {
-        (client, tool): cell.text
-        for client, cells in matrix.items()
-        for tool, cell in cells.items()
-        if not cell.is_answered
-    }
-
-
 def test_every_user_answers_every_example(matrix):
-    assert not unanswered(matrix)
+    cells = {(client, tool): cell for client, found in matrix.items() for tool, cell in found.items()}
+    assert {where: cell.text for where, cell in cells.items() if not cell.is_answered} == {}
 
 
 def test_the_page_shows_the_table_of_the_clients(matrix):

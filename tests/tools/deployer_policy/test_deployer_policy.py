@@ -112,7 +112,7 @@ def test_roles_are_only_passed_to_the_services_that_the_template_uses():
     assert all("${ApplicationStack}" in each for each in passing.resources)
 
 
-def test_with_a_boundary_no_role_is_created_without_it():
+def test_with_a_boundary_no_role_is_created_or_gets_permissions_without_it():
     creating = [each for each in needed() if "iam:CreateRole" in each.actions]
     assert {each.only_if: each.conditions for each in creating} == {
         "HasPermissionsBoundary": {
@@ -122,9 +122,6 @@ def test_with_a_boundary_no_role_is_created_without_it():
     }
     removing = [each for each in needed() if "iam:DeleteRolePermissionsBoundary" in each.actions]
     assert [each.only_if for each in removing] == ["HasNoPermissionsBoundary"]
-
-
-def test_with_a_boundary_no_role_gets_permissions_without_it():
     for action in ("iam:PutRolePolicy", "iam:AttachRolePolicy"):
         found = {each.only_if: each.conditions or {} for each in needed() if action in each.actions}
         assert found.keys() == {"HasPermissionsBoundary", "HasNoPermissionsBoundary"}

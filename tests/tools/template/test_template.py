@@ -135,38 +135,6 @@ def test_an_invalid_or_missing_template_is_refused(tmp_path, text):
             Template(path, {}).application()
 
 
-QUEUE_TEMPLATE = """
-    Globals: {Function: {Handler: a.b, Timeout: 29, MemorySize: 512}}
-    Resources:
-      Lost: {Type: AWS::SQS::Queue}
-      Jobs:
-        Type: AWS::SQS::Queue
-        Properties:
-          QueueName: !Sub "${AWS::StackName}_tasks"
-          VisibilityTimeout: 60
-          RedrivePolicy: {deadLetterTargetArn: !GetAtt Lost.Arn, maxReceiveCount: 4}
-      Worker:
-        Type: AWS::Serverless::Function
-        IgnoreGlobals: [Timeout]
-        Properties:
-          CodeUri: tool/
-          FunctionName: worker
-          Environment: {Variables: {QUEUE: !Ref Jobs, NAME: !GetAtt Jobs.QueueName}}
-          Events: {Tasks: {Type: SQS, Properties: {Queue: !GetAtt Jobs.Arn, BatchSize: 1}}}
-    """
-
-
-def test_a_function_reads_a_queue_with_a_name_and_has_no_globals_that_it_ignores(tmp_path):
-    path = write_application(tmp_path, QUEUE_TEMPLATE, SOURCES)
-    read = Template(path, {}).application(sqs_url="http://127.0.0.1:2")
-    jobs = Queue("local_tasks", "worker", visibility_timeout_s=60, max_receives=4, dead_letter="Lost")
-    assert read.queues == {"Lost": Queue("Lost"), "local_tasks": jobs}
-    worker = read.functions["worker"]
-    url = "http://127.0.0.1:2/000000000000/local_tasks"
-    assert worker.environment == {"QUEUE": url, "NAME": "local_tasks"}
-    assert (worker.timeout_s, worker.memory_mb) == (3, 512)
-
-
 LISTS_TEMPLATE = """
     Parameters:
       Subnets: {{Type: "{kind}", Default: /network/subnets}}
@@ -200,12 +168,18 @@ TABLES_TEMPLATE = """
         Properties: {KeySchema: [{AttributeName: a, KeyType: HASH}], Replicas: [{Region: eu-west-1}]}
       Reports: {Type: AWS::S3::Bucket}
       Named: {Type: AWS::S3::Bucket, Properties: {BucketName: its-own-name}}
+      Jobs: {Type: AWS::SQS::Queue, Properties: {QueueName: !Sub "${AWS::StackName}_jobs"}}
       F:
         Type: AWS::Serverless::Function
         Properties:
           CodeUri: tool/
           Handler: app.handler
-          Environment: {Variables: {KEYED: !Ref Keyed, GLOBAL: !GetAtt Global.Arn, NAMED: !GetAtt Named.Arn}}
+          Environment:
+            Variables:
+              KEYED: !Ref Keyed
+              GLOBAL: !GetAtt Global.Arn
+              NAMED: !GetAtt Named.Arn
+              JOBS: !GetAtt Jobs.QueueName
     """
 
 
@@ -220,5 +194,6 @@ def test_tables_of_other_types_than_a_plain_one_exist_too_and_so_do_buckets(tmp_
     assert tables["Global"] == {"KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}]}
     arn = "arn:aws:dynamodb:us-east-1:000000000000:table/Global"
     assert sorted(read.storage.buckets) == ["its-own-name", "local-reports"]
-    named = "arn:aws:s3:::its-own-name"
-    assert read.functions["F"].environment == {"KEYED": "keyed", "GLOBAL": arn, "NAMED": named}
+    assert read.queues == {"local_jobs": Queue("local_jobs")}, "test_nested_stacks.py has one that is read"
+    expected = {"KEYED": "keyed", "GLOBAL": arn, "NAMED": "arn:aws:s3:::its-own-name", "JOBS": "local_jobs"}
+    assert read.functions["F"].environment == expected
