@@ -62,21 +62,18 @@ def test_a_tool_registered_by_two_functions_is_refused(tmp_path, capsys):
     functions = write(tmp_path, one=TOOL.format(name="same"), two=TOOL.format(name="same"))
     with pytest.raises(CatalogError, match=r"'same'.*'one'.*'two'"):
         read_catalog(functions)
-    assert (
-        command(["catalog", "--functions", str(functions), "--output", str(tmp_path / "catalog.json")]) == 2
-    )
+    output = tmp_path / "catalog.json"
+    assert command(["catalog", "--functions", str(functions), "--output", str(output)]) == 2
     assert "'same'" in capsys.readouterr().err
-    assert not (tmp_path / "catalog.json").exists()
+    assert not output.exists()
 
 
 def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(tmp_path, capsys):
     broken = TOOL.format(name="fetch").replace("fetch()", "fetch(where: type(server))")
     functions = write(tmp_path, good=TOOL.format(name="find"), odd=broken)
     assert command(["catalog", "--functions", str(functions)]) == 2
-    assert (
-        f"error: {functions / 'odd/app.py'}: fetch: parameter 'where': Server cannot be written as JSON"
-        in (capsys.readouterr().err)
-    )
+    place = f"{functions / 'odd/app.py'}: fetch: parameter 'where'"
+    assert f"error: {place}: Server cannot be written as JSON" in capsys.readouterr().err
 
 
 def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(tmp_path, capsys):

@@ -127,13 +127,15 @@ def test_a_form_has_a_field_for_every_type_of_argument(console):
     assert pattern == "Enter a text that matches ^[a-z]+$"
     assert last == ["Enter a whole number."]
     assert arguments == {
-        **{"text": "two\nlines", "whole": 7, "decimal": -2000, "flag": False, "choice": "two"},
-        **{
-            "names": ["Ada", "Bob"],
-            "numbers": [1, 2],
-            "address": {"street": "Main", "number": 3},
-            "pattern": "abc",
-        },
+        "text": "two\nlines",
+        "whole": 7,
+        "decimal": -2000,
+        "flag": False,
+        "choice": "two",
+        "names": ["Ada", "Bob"],
+        "numbers": [1, 2],
+        "address": {"street": "Main", "number": 3},
+        "pattern": "abc",
     }
     assert chips == ["failed"]  # JSON is sent as it is; the server has the last word
     assert len(no_json) == 1

@@ -199,26 +199,18 @@ def test_a_server_that_does_not_answer_is_reported(console):
 
 def test_unusual_schemas_and_results_do_not_break_the_page(console):
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    strings = {"type": "array", "items": {"type": "string"}}
     members = {
-        **{
-            "anything": True,
-            "untyped": {},
-            "either": {"type": ["string", "null"]},
-            "ones": {"enum": [1, None]},
-        },
-        **{
-            "node": {"$ref": "#/$defs/Node"},
-            "itself": {"$ref": "#/properties/itself"},
-            "items": {"type": "array"},
-        },
-        **{
-            "tuple": {"type": "array", "prefixItems": [{}]},
-            "none": {
-                "anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}],
-                "default": None,
-            },
-            "one": {"oneOf": [{"const": 5, "title": "five"}]},
-        },
+        "anything": True,
+        "untyped": {},
+        "either": {"type": ["string", "null"]},
+        "ones": {"enum": [1, None]},
+        "node": {"$ref": "#/$defs/Node"},
+        "itself": {"$ref": "#/properties/itself"},
+        "items": {"type": "array"},
+        "tuple": {"type": "array", "prefixItems": [{}]},
+        "none": {"anyOf": [strings, {"type": "null"}], "default": None},
+        "one": {"oneOf": [{"const": 5, "title": "five"}]},
     }
     schema = {"type": "object", "properties": members, "$defs": {"Node": node}, "required": "either"}
     tool = {"name": "unusual", "inputSchema": schema}
