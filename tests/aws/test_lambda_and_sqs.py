@@ -9,7 +9,7 @@ from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
 from mcp_roundtrip.internal_errors import ForwardingFailed
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
-from support.scripted_server import ScriptedServer, hang, reset, respond, scripted
+from support.scripted_server import hang, reset, respond, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
 """Arguments of a call that is forwarded."""
@@ -83,16 +83,12 @@ def test_an_owner_that_does_not_respond_or_cannot_be_reached_is_a_failed_owner(a
         forward(*WEATHER)
 
 
-def connections_used(server: ScriptedServer) -> list[int]:
-    return [request.connection for request in server.requests]
-
-
 @pytest.mark.parametrize(("passed_s", "second"), [(0, 1), (MAX_IDLE_BEFORE_INVOKE_S + 1, 2), (-1, 2)])
 def test_a_connection_that_may_be_stale_is_replaced_before_sending(aws, forward, now, passed_s, second):
     forward(*WEATHER)
     now[0] += passed_s
     assert forward(*WEATHER) == {}
-    assert connections_used(aws) == [1, second]
+    assert aws.connections_used == [1, second]
 
 
 def test_a_request_that_may_have_arrived_is_not_retried(aws, forward):
@@ -119,5 +115,5 @@ def test_a_refused_connection_is_retried_once(aws, monkeypatch, kind):
 
     client = CLIENTS[kind](on_request=on_request).invoke_client()
     assert invoke_owner(client, *WEATHER) == {}
-    assert (attempts, connections_used(aws)) == (2 * [("lambda", "Invoke")], [1])
+    assert (attempts, aws.connections_used) == (2 * [("lambda", "Invoke")], [1])
     client.close()

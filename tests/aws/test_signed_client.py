@@ -33,7 +33,7 @@ def test_a_damaged_response_is_requested_again_up_to_twice(reply):
     with calling(reply, reply) as call:
         assert call() == {}
         assert call.pauses == [0.05, 0.1]
-    assert call.connections_used == [1, 2, 3]
+    assert call.server.connections_used == [1, 2, 3]
     with calling(reply, reply, reply) as call, fails_with("ConnectionClosedError", NoResponse):
         call()
     assert len(call.server.requests) == 3
@@ -48,7 +48,7 @@ def test_a_response_that_takes_too_long_times_out(begun, of_client, of_call):
         with fails_with("timeout", NoResponse):
             call(**of_call)
         assert call() == {}
-    assert call.connections_used == [1, 2]
+    assert call.server.connections_used == [1, 2]
 
 
 def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
@@ -92,7 +92,7 @@ def test_a_connection_is_used_again_unless_it_was_idle_for_too_long(passed_s, se
         call()
         call.client.close()
         call()
-    assert call.connections_used == [1, second, second + 1]
+    assert call.server.connections_used == [1, second, second + 1]
 
 
 def test_a_connection_that_the_server_closed_is_replaced_before_sending():
@@ -101,7 +101,7 @@ def test_a_connection_that_the_server_closed_is_replaced_before_sending():
         call()
         assert closed.wait(9)
         assert call() == {}
-    assert call.connections_used == [1, 2]
+    assert call.server.connections_used == [1, 2]
 
 
 def test_a_connection_with_bytes_that_belong_to_no_request_is_replaced():
@@ -127,7 +127,7 @@ def test_a_response_that_ends_the_connection_does(reply):
     with calling(reply, retries=retry_connection) as call:
         call()
         call()
-    assert call.connections_used == [1, 2]
+    assert call.server.connections_used == [1, 2]
 
 
 def test_threads_have_connections_of_their_own_of_which_some_are_kept():
@@ -155,7 +155,7 @@ def test_a_forked_process_opens_connections_of_its_own():
                 os._exit(2)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         call()
-    assert call.connections_used == [1, 2, 1]
+    assert call.server.connections_used == [1, 2, 1]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "no-such-host.invalid", "x" * 64 + ".test"])
@@ -224,7 +224,7 @@ def test_an_invalid_response_is_no_response(wire):
         with fails_with("ConnectionClosedError", NoResponse):
             call()
         assert call() == {}
-    assert call.connections_used == [1, 2]
+    assert call.server.connections_used == [1, 2]
 
 
 ENDLESS = {
@@ -278,4 +278,4 @@ def test_the_connection_of_a_complete_response_without_more_bytes_is_used_again(
     for sent, second in ((wire, 1 + (wire is HTTP_1_0)), (wire + HEAD, 2)):
         with calling(send(sent), retries=retry_connection) as call:
             assert call() == call() == {}
-        assert call.connections_used == [1, second]
+        assert call.server.connections_used == [1, second]

@@ -51,7 +51,7 @@ def test_a_server_with_a_valid_certificate_is_called_over_one_connection(authori
     with calling(tls=authority.context(tmp_path, LOOPBACK)) as call:
         for _ in range(3):
             assert call() == {}
-    assert call.connections_used == [1, 1, 1]
+    assert call.server.connections_used == [1, 1, 1]
 
 
 WRONG = {

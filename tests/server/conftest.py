@@ -13,6 +13,12 @@ def deployment(request: pytest.FixtureRequest) -> Deployment:
     return Deployment(request.module.server)
 
 
+@pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
+def through_door(request: pytest.FixtureRequest) -> bool:
+    """Whether a caller reaches the server through a front door."""
+    return bool(request.param)
+
+
 @pytest.fixture(params=[PROTOCOL_VERSION, LEGACY_VERSION, "2025-06-18"])
 def version(request: pytest.FixtureRequest) -> str:
     """The version of a client: of a round trip, or one that opens with `initialize`."""

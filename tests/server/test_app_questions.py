@@ -31,11 +31,6 @@ def guarded(ctx: Context) -> str:
     return str(ctx.elicit("count", "How many?", int))
 
 
-@pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
-def through_door(request):
-    return request.param
-
-
 @pytest.fixture(params=[True, False], ids=["in the table", "in a state"])
 def has_table(request):
     return request.param

@@ -33,9 +33,9 @@ def app(server=server, **facets):
     return Deployment(server, **{"capabilities": APPS, "has_table": False, **facets}).connected()
 
 
-@pytest.fixture(params=[False, True], ids=["direct", "through the front door"])
-def client(request, version):
-    return app(version=version, through_door=request.param)
+@pytest.fixture
+def client(version, through_door):
+    return app(version=version, through_door=through_door)
 
 
 def test_views_are_read_by_their_uri_and_not_listed(client):
@@ -51,7 +51,6 @@ def test_views_are_read_by_their_uri_and_not_listed(client):
         assert client.error("resources/read", uri=uri)["code"] in (-32601, -32602, -32002)
 
 
-@pytest.mark.parametrize("through_door", [False, True])
 def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(through_door):
     scoped = Server("scoped", scopes={})
     scoped.tool("secret", ui=DOCUMENT, scopes=("read",))(forecast)
@@ -86,7 +85,6 @@ def test_a_tool_with_a_view_of_its_authors_own_is_not_asked_in_a_view():
     assert app(own).call_error("shown")["code"] == -32021
 
 
-@pytest.mark.parametrize("through_door", [False, True])
 def test_a_tool_with_a_visibility_and_no_view_of_its_own_is_asked_in_a_view(through_door):
     one = Server("one", channels=("app",))
     one.tool("buy", meta={"ui": {"visibility": ["model"]}})(order)
@@ -97,7 +95,6 @@ def test_a_tool_with_a_visibility_and_no_view_of_its_own_is_asked_in_a_view(thro
     assert asked["_meta"]["mcp-roundtrip/questions"]["requests"].keys() == {"count"}
 
 
-@pytest.mark.parametrize("through_door", [False, True])
 def test_a_view_with_a_visibility_may_have_five_megabytes(through_door):
     one = Server("one")
     one.tool(ui=f"{DOCUMENT:5000000}", meta={"ui": {"visibility": ["model"]}})(plain)

@@ -39,18 +39,13 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
     return {"ordered": count}
 
 
-@pytest.fixture(params=[False, True], ids=["direct", "door"])
-def door(request):
-    return bool(request.param)
-
-
 def token_of(caller):
     return caller.token(caller.text("order", item="tea"))
 
 
 @pytest.mark.parametrize("deploy", DEPLOYMENTS)
-def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy, door):
-    alice = Deployment(server, through_door=door, capabilities={}, **deploy).connected()
+def test_a_link_answers_the_call_of_the_caller_who_got_it_and_no_other(deploy, through_door):
+    alice = Deployment(server, through_door=through_door, capabilities={}, **deploy).connected()
     eve = alice.by(user="eve").connected()
     page = QuestionPage(alice)
     link, other = token_of(alice), token_of(eve)

@@ -163,7 +163,6 @@ def test_a_uri_of_a_hidden_resource_does_not_match_another_template(hides):
     assert client.result("resources/read", uri="file:///other/x")["contents"][0]["text"] == "open"
 
 
-@pytest.mark.parametrize("through_door", [False, True])
 @pytest.mark.parametrize("method", LISTS)
 def test_lists_have_all_features_or_only_the_callable_ones_and_are_private(method, through_door):
     hidden, shown = (make(NO_SCOPES, through_door=through_door) for make in (hiding, showing))

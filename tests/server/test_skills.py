@@ -39,9 +39,9 @@ def live() -> str:
     return "now"
 
 
-@pytest.fixture(params=["front door", "owner"])
-def deployment(request, tmp_path):
-    return serving(tmp_path).by(through_door=request.param == "front door")
+@pytest.fixture
+def deployment(tmp_path, through_door):
+    return serving(tmp_path).by(through_door=through_door)
 
 
 @pytest.fixture
@@ -103,12 +103,8 @@ def test_a_skill_with_scopes_needs_them(deployment, admin, method):
     assert result.get("cacheScope", "private") == "private"
 
 
-@pytest.mark.parametrize("through_door", [True, False])
-def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(
-    tmp_path, monkeypatch, *, through_door
-):
+def test_pages_hold_whole_entries_and_stay_below_the_limit_of_a_response(admin, tmp_path, monkeypatch):
     monkeypatch.setattr("mcp_roundtrip.server.skills.MAX_LIST_BYTES", 1_500)
-    admin = serving(tmp_path).by(through_door=through_door, scopes=("admin",))
     uris, cursor, pages = [], {}, 0
     while cursor is not None:
         page = admin.result("skills/list", **cursor)

@@ -108,6 +108,11 @@ class ScriptedServer:
         scheme = "http" if self.tls is None else "https"
         self.url = f"{scheme}://127.0.0.1:{self._listening.getsockname()[1]}"
 
+    @property
+    def connections_used(self) -> list[int]:
+        """The connection of each request, from 1."""
+        return [request.connection for request in self.requests]
+
     def serve(self, listening: socket.socket) -> None:
         """Accept the connections of a socket."""
         self._listening = listening

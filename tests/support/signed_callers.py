@@ -51,11 +51,6 @@ class Caller:
     def __call__(self, **options: Any) -> dict[str, Any]:
         return self.client.call("GetPublicKey", KeyId="k", **options)
 
-    @property
-    def connections_used(self) -> list[int]:
-        """The connection of each request, from 1."""
-        return [request.connection for request in self.server.requests]
-
     def __enter__(self) -> Caller:
         return self
 
