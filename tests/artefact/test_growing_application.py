@@ -28,7 +28,7 @@ from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.command import CHECKSUMS, checksums, package_files, write_application
-from mcp_roundtrip_tools.template.template_tree import PACKAGE
+from mcp_roundtrip_tools.template.model import PACKAGE
 from support import aws_account
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
 from support.aws_account import Stack
