@@ -148,11 +148,11 @@ class IssuerKeys(Struct, eq=False):
 
 @contextmanager
 def _naming(url: str) -> Iterator[None]:
-    """Add the URL to the log's traceback of a failure."""
+    """Add the URL without its query, which may hold a key, to the log's traceback of a failure."""
     try:
         yield
     except IssuerUnavailable as failure:
-        failure.add_note(f"The URL is {url}")
+        failure.add_note(f"The URL is {url.partition('?')[0]}")
         raise
 
 
