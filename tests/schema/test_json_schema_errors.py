@@ -130,6 +130,14 @@ def test_a_limit_that_draft_4_excludes_is_named() -> None:
     assert list(Explanation(validator).problems(1)) == [((), "Input should be more than 1")]
 
 
+@pytest.mark.parametrize("draft", ["draft-04", "draft-06", "draft-07"])
+def test_keywords_that_a_reference_hides_in_early_drafts_are_no_reasons(draft: str) -> None:
+    size = {"$ref": "#/definitions/size", "minLength": 9}
+    members = {"definitions": {"size": {"type": "integer"}}, "properties": {"size": size}}
+    message = refusal({"size": "a"}, **members, **{"$schema": f"http://json-schema.org/{draft}/schema#"})
+    assert message == "arguments.size: Input should be an integer"
+
+
 def test_the_reasons_copy_no_long_text() -> None:
     text = "a" * 1_000_000
     schema = {"anyOf": [{"type": "string", "maxLength": 1, "const": "b", "format": "date"}] * 20}
