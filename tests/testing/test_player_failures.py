@@ -259,20 +259,17 @@ def test_a_request_may_have_a_name_that_is_no_text():
     assert Player(server).request("resources/read", uri=5)["error"]["code"] == -32020
 
 
-def test_a_module_without_a_server_is_refused(tmp_path):
-    path = tmp_path / "app.py"
-    path.touch()
+def test_a_source_that_is_no_server_is_refused(tmp_path):
+    (tmp_path / "app.py").touch()
     with pytest.raises(AssertionError, match="holds 0 servers; pass one of them, or a FrontDoor"):
-        Player(path).call("order")
+        Player(tmp_path / "app.py").call("order")
+    source: Any
+    for source in ("functions/server/app.py", pytest):
+        with pytest.raises(TypeError, match=r"cannot be played; pass a Server, .*Path"):
+            Player(source).call("order")
 
 
-@pytest.mark.parametrize("source", ["functions/server/app.py", pytest])
-def test_a_source_that_is_no_server_is_refused(source):
-    with pytest.raises(TypeError, match=r"cannot be played; pass a Server, .*Path"):
-        Player(source).call("order")
-
-
-def test_results_that_are_too_large_for_a_state_name_their_step():
+def test_results_that_are_too_large_for_a_state_or_for_the_task_table_name_their_step():
     exports = Server("exports")
 
     @exports.tool
@@ -281,9 +278,17 @@ def test_results_that_are_too_large_for_a_state_name_their_step():
         ctx.step("rows", lambda: "x" * 70_000)
         return ctx.confirm("sure", "Export them?")
 
+    @exports.tool(task="required")
+    def export_later(ctx: Context) -> int:
+        ctx.run_as_task()
+        return len(ctx.step("rows", lambda: "x" * 500_000))
+
     with pytest.raises(CallFailed) as failure:
         assert Player(exports).call("export").text
     assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
+    with pytest.raises(CallFailed) as failure:
+        assert Player(exports, WITH_TASKS).call("export_later").task.structured
+    assert "It is the result of 'rows'" in shown(failure.value)
 
 
 def test_a_user_is_not_asked_for_shorter_answers_if_many_steps_or_questions_exceed_a_state():
@@ -303,19 +308,6 @@ def test_a_user_is_not_asked_for_shorter_answers_if_many_steps_or_questions_exce
         with pytest.raises(CallFailed) as failure:
             assert Player(many).call(tool).text
         assert f"The state has {size}" in shown(failure.value)
-
-
-def test_a_result_that_is_too_large_for_the_task_table_names_its_step():
-    exports = Server("exports")
-
-    @exports.tool(task="required")
-    def export(ctx: Context) -> int:
-        ctx.run_as_task()
-        return len(ctx.step("rows", lambda: "x" * 500_000))
-
-    with pytest.raises(CallFailed) as failure:
-        assert Player(exports, WITH_TASKS).call("export").task.structured
-    assert "It is the result of 'rows'" in shown(failure.value)
 
 
 def changing() -> Server:
@@ -349,15 +341,11 @@ def test_a_changed_question_of_a_task_causes_a_warning():
         task.answer(sure=True)
 
 
-def test_a_replay_with_another_question_shows_both_questions():
-    with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
-        Player(changing(), always_replay=True).call("dial")
-
-
-def test_a_replay_of_a_task_with_another_question_shows_both_questions():
+@pytest.mark.parametrize("tool", ["dial", "dial_later"])
+def test_a_replay_with_another_question_shows_both_questions(tool):
     play = Player(changing(), WITH_TASKS, always_replay=True)
     with pytest.raises(NotReplayable, match=r"(?s)\n-.*It is 1 o'clock.*\n\+.*It is 2 o'clock"):
-        _ = play.call("dial_later").task
+        _ = play.call(tool).task
 
 
 def test_a_replay_that_raises_has_the_exception_as_its_cause():
