@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
@@ -296,7 +296,6 @@ mistakes(
         ),
         "a pattern as an argument": lambda: tool(annotated(re.Pattern[str])),
         "an import as an argument": lambda: tool(annotated(ImportString)),
-        "a literal that json does not have": lambda: tool(annotated(Literal[Color.RED])),
         "an alias that is a path": lambda: tool(
             annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))])
         ),
@@ -320,6 +319,7 @@ mistakes(
         "a schema in another dialect": lambda: raw(
             {"type": "object", "$schema": "https://example.com/schema"}
         ),
+        "a property that is a boolean": lambda: raw({"type": "object", "properties": {"query": True}}),
         "a schema that leaves the document": lambda: raw(
             {"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}
         ),
