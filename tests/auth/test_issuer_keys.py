@@ -134,12 +134,18 @@ def test_each_failed_refresh_is_reported_once_for_any_number_of_requests(held):
 
 
 def test_a_failure_names_the_url_for_the_log():
-    answers: list[bytes | Exception] = [DOWN, b"a login page"]
+    answers: list[bytes | Exception] = [DOWN, b"a login page", b'{"keys":[]}']
     for answer in answers:
         failed = ChangingIssuer(answer)
         with pytest.raises(IssuerUnavailable):
             failed.knows("one")
         assert failed.failures[0].__notes__[-1] == f"The URL is {JWKS_URI}"
+    failures: list[IssuerUnavailable] = []
+    url = "https://me:secret@id.test/keys?code=1"
+    keys = IssuerKeys(ISSUER, url, lambda *_: b"a login page", FakeClock(), failures.append)
+    with pytest.raises(IssuerUnavailable):
+        keys.find("one", "ES256")
+    assert failures[0].__notes__ == ["The URL is https://id.test/keys"]
     first, *_ = metadata_urls("https://id.test")
     with pytest.raises(IssuerUnavailable) as without_keys:
         discover("https://id.test", {first: document("https://id.test", "/keys")})

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from functools import partial
@@ -22,8 +23,9 @@ class Connection:
     """No type that JSON has a form for."""
 
 
-class Color(Enum):
-    RED = (1, 2)
+class Days(Enum):
+    TEXT = "2026-07-28"
+    DATE = date(2026, 7, 28)
 
 
 class Point(BaseModel):
@@ -295,6 +297,7 @@ mistakes(
             annotated(Annotated[str, Field(pattern="(a{1,300}){1,20}b")])
         ),
         "a pattern as an argument": lambda: tool(annotated(re.Pattern[str])),
+        "an enumeration of values that are equal in json": lambda: tool(annotated(Days)),
         "an import as an argument": lambda: tool(annotated(ImportString)),
         "an alias that is a path": lambda: tool(
             annotated(Annotated[str, Field(validation_alias=AliasPath("a", "b"))])

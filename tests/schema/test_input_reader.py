@@ -210,7 +210,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
         (dict[UUID, int], dict.fromkeys(["123e4567-e89b-42d3-a456-426614174000", UPPER_CASE], 1)),
         (dict[Annotated[str, StringConstraints(strip_whitespace=True)], int], {"a": 1, " a": 2}),
     ],
-    "nested json": [(Json[list[int]], f"[{'0,' * 20_000}0]")],
+    "nested values": [(Json[list[int]], f"[{'0,' * 20_000}0]")],
     "depth": [(Any, "\ud800")],
 }
 """Exception -> types, and a value that the schema accepts and the reader refuses."""

@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
+from ipaddress import ip_address
 from sys import hash_info
 from typing import Annotated, Any, Literal, NamedTuple, Union
 from uuid import UUID
@@ -14,11 +15,11 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, PostgresDsn, WithJsonSchema
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_PARTS
+from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_VALUES
 from support.servers import arguments_of
 
 
@@ -125,6 +126,7 @@ def read(annotation: Any, value: Any) -> Any:
         (list[Planet], [[1, 2.0], "2026-07-28", "moon"], [*Planet]),
         (list[Literal[Planet.EARTH, b"a"]], [[1, 2], "a"], [Planet.EARTH, b"a"]),
         (Planet | int, [1, 2], Planet.EARTH),
+        (dict[Planet, int], {"moon": 1, "2026-07-28": 2}, {Planet.MOON: 1, Planet.MARS: 2}),
         (
             Annotated[Named | Numbered, Field(discriminator="planet")],
             {"planet": "moon"},
@@ -219,10 +221,24 @@ def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
 
 @pytest.mark.parametrize("count", [1, 100])
 def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
-    most = [json.dumps(["[,"] * (MAX_PARTS // count - 1))] * count
+    most = [json.dumps(["[,"] * (MAX_NESTED_VALUES // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
-    with pytest.raises(ArgumentsError, match="20000 values or hosts in strings; send fewer"):
+    with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
         read(list[Json[list[str]]], [*most, "[]"])
+
+
+def test_hosts_of_urls_count_towards_the_same_limit() -> None:
+    hosts = f"postgres://{'a,' * MAX_NESTED_VALUES}a"
+    assert read(PostgresDsn, hosts)
+    with pytest.raises(ArgumentsError, match="20000 hosts in URLs; send fewer"):
+        read(PostgresDsn, hosts + ",a")
+
+
+def test_a_validator_that_reads_an_address_does_not_quote_it() -> None:
+    address = Annotated[str, AfterValidator(lambda text: str(ip_address(text)))]
+    with pytest.raises(ArgumentsError) as refused:
+        read(address, "hunter2")
+    assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize("container", [list, set, frozenset])

@@ -143,12 +143,19 @@ class Level(IntEnum):
     LOW = 1
 
 
+class Days(Enum):
+    TEXT = "2026-07-28"
+    DATE = date(2026, 7, 28)
+
+
 @pytest.mark.parametrize(
     "annotation",
     [
         Annotated[int, Field(validation_alias=AliasPath("a", 0))],
         type[int],
         Enum,
+        Days,
+        Literal[Days.TEXT, Days.DATE],
         dict[Literal[1, 2], int],
         dict[Level, int],
         dict[Leaf, int],

@@ -43,8 +43,13 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
     waits = client.retry("works", client.retry("works", client.call("works")))
     assert "it did not finish within 2 rounds" in text(waits)
     began = clock()
-    assert "ran out of time" in legacy(server, clock=clock).error_text("works")
+    restarts = legacy(server, clock=clock)
+    refusal = restarts.error_text("works")
+    assert "ran out of time" in refusal
+    assert "These steps have run, and will run again then: 0, 1, 2, 3, 4, …." in refusal
     assert clock() - began < client.round_ms / 1_000
+    [(_, fields)] = [each for each in restarts.observer.events if each[0] == "out_of_time"]
+    assert fields["after"][:2] == ["0", "1"]
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

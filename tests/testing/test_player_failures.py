@@ -304,10 +304,20 @@ def test_a_user_is_not_asked_for_shorter_answers_if_many_steps_or_questions_exce
     def questions(ctx: Context) -> int:
         return len(ctx.ask(*(Elicit(str(n), "Sure?", bool) for n in range(1_000))))
 
-    for tool, size in [("steps", "2500 entries and asks 1 "), ("questions", "0 entries and asks 1000 ")]:
+    @many.tool
+    def answers(ctx: Context) -> int:
+        return sum(len(ctx.ask(*(Elicit(f"{page}.{n}", "?", bool) for n in range(150)))) for page in range(9))
+
+    given = {f"{page}.{n}": True for page in range(9) for n in range(150)}
+    calls: list[tuple[str, dict[str, bool], str]] = [
+        ("steps", {}, "2500 entries. Open questions: 1"),
+        ("questions", {}, "0 entries. Open questions: 1000"),
+        ("answers", given, " entries. Open questions: 150"),
+    ]
+    for tool, answered, size in calls:
         with pytest.raises(CallFailed) as failure:
-            assert Player(many).call(tool).text
-        assert f"The state has {size}" in shown(failure.value)
+            assert Player(many).call(tool, **answered).text
+        assert size in shown(failure.value), tool
 
 
 def changing() -> Server:

@@ -91,7 +91,7 @@ def _check(schema: dict[str, Any]) -> None:
     for name, member in _mapping(schema.get("properties")).items():
         if isinstance(member, bool):  # 2025-11-25 has objects only: a TypeScript client loses every tool
             raise DefinitionError(
-                f"property {name!r} of input_schema is a boolean; write {{}} or {{'not': {{}}}} in its place"
+                f"property {name!r} of input_schema is {member}; write {'{}' if member else {'not': {}}}"
             )
     try:
         compact_json(schema)

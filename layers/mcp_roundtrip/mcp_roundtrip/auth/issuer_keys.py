@@ -12,6 +12,7 @@ public key never as the secret of an HMAC (RFC 8725 §2.1, §3.1).
 from __future__ import annotations
 
 import math
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -117,16 +118,13 @@ class IssuerKeys(Struct, eq=False):
 
     def _refresh(self) -> None:
         try:
-            self._keys = self._fetch_keys()
-            self._fetched_at = self.clock()
-            if not self._keys:  # the issuer has withdrawn all
-                raise IssuerUnavailable("issuer_no_keys")
+            self._fetch_keys()
         except IssuerUnavailable as failure:
             self._failure = failure.reason
             self.on_failure(failure)
         self._refreshed_at = self.clock()
 
-    def _fetch_keys(self) -> KeySet:
+    def _fetch_keys(self) -> None:
         deadline = self.clock() + TIMEOUT_S
 
         def fetch_in_time(url: str) -> bytes:
@@ -141,18 +139,22 @@ class IssuerKeys(Struct, eq=False):
         with _naming(uri):
             document = fetch_in_time(uri)
             try:
-                return parse_key_set(document)
+                self._keys = parse_key_set(document)
             except ValueError:
                 raise IssuerUnavailable("issuer_jwks") from None
+            self._fetched_at = self.clock()
+            if not self._keys:  # the issuer has withdrawn all
+                raise IssuerUnavailable("issuer_no_keys")
 
 
 @contextmanager
 def _naming(url: str) -> Iterator[None]:
-    """Add the URL without its query, which may hold a key, to the log's traceback of a failure."""
+    """Add the URL to the log's traceback of a failure, without its password and its query."""
     try:
         yield
     except IssuerUnavailable as failure:
-        failure.add_note(f"The URL is {url.partition('?')[0]}")
+        shown = re.sub("//[^/]*@", "//", url.partition("?")[0])
+        failure.add_note(f"The URL is {shown}")
         raise
 
 

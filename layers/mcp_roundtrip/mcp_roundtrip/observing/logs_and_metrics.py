@@ -97,6 +97,7 @@ WARNING_EVENTS: Final = frozenset(
         "answers_ignored",
         "asked_after_steps",
         "lease_lost",
+        "out_of_time",
         "question_changed",
         "setting_missing",
         "state_refused",

@@ -1,4 +1,4 @@
-"""The core schemas of pydantic: iteration, changed copies, definitions, and which are plain.
+"""The core schemas of pydantic: iteration, changed copies, definitions, options, and which are plain.
 
 A plain type needs no JSON Schema, because pydantic accepts the same values. Plain types are text, numbers,
 booleans and enumerations of text, and lists, dicts and records of these, without an alias, a validator, a
@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from functools import partial
 from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
+
+from mcp_roundtrip.protocol.strict_json import canonical_json
 
 CoreSchema = Mapping[str, Any]
 
@@ -77,6 +81,16 @@ def dereference(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> Co
     return definitions.get(schema.get("schema_ref", ""), schema)
 
 
+def options_of(schema: CoreSchema) -> list[Any]:
+    """Return the values of a `Literal` or an enumeration; none for another type."""
+    return schema.get("expected") or [each.value for each in schema.get("members", ())]
+
+
+def option_json(value: Any) -> bytes:
+    """Return the JSON of such a value, as it is advertised."""
+    return canonical_json(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+
+
 # -- plain types
 
 _RECORD_MEMBERS: Final = frozenset(
@@ -130,14 +144,13 @@ def is_plain_to_write(schema: CoreSchema) -> bool:
 def _is_plain(schema: CoreSchema) -> bool:
     kind, config = schema["type"], schema.get("config", {})
     members = {name for name, value in schema.items() if value not in (None, False, [])}
-    options = [*schema.get("expected", ()), *(each.value for each in schema.get("members", ()))]
     return (
         kind in _PLAIN
         and members - {"type", "metadata", "ref"} <= _PLAIN[kind]
         and config.keys() <= {"title", "extra_fields_behavior"}
         and "allow" not in (config.get("extra_fields_behavior"), schema.get("extra_behavior"))
         and len(schema.get("fields", ())) <= MAX_PLAIN_FIELDS
-        and all(isinstance(each, str) for each in options)
+        and all(isinstance(each, str) for each in options_of(schema))
         and (kind != "dict" or schema.get("keys_schema", {}).get("type") == "str")
         and (kind != "enum" or not _has_missing(schema["cls"]))
         and (kind != "list" or "items_schema" in schema)

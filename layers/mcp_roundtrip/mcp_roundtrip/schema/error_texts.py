@@ -125,6 +125,16 @@ def _problem(item: Any, root: str) -> str:
         return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
     if kind in _WITHOUT_INPUT:
         return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
-    if isinstance(item.get("ctx", {}).get("error"), UnicodeError):
+    error = item.get("ctx", {}).get("error")
+    if isinstance(error, UnicodeError):
         return "Input should be UTF-8 text"
+    if _raising_module(error) == "ipaddress":  # its text quotes the input, in an author's validator
+        return "Input should be a valid IP address or network"
     return str(item["msg"]).removeprefix("Value error, ")
+
+
+def _raising_module(error: object) -> str | None:
+    trace = getattr(error, "__traceback__", None)
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame.f_globals.get("__name__")

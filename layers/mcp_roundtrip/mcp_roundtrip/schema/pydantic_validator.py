@@ -21,18 +21,19 @@ from functools import cache, partial
 from sys import hash_info
 from typing import Any, Final
 
-import pydantic_core
 from msgspec import Struct, field
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticCustomError, SchemaValidator, ValidationError, core_schema
 
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
-from mcp_roundtrip.protocol.strict_json import canonical_json, count_json_values
+from mcp_roundtrip.protocol.strict_json import count_json_values
 from mcp_roundtrip.schema.core_schema_traversal import (
     CoreSchema,
     children,
     definitions_of,
     dereference,
+    option_json,
+    options_of,
     transform,
 )
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
@@ -113,15 +114,15 @@ class _Changes(Struct, frozen=True):
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
             case "enum" | "literal":
-                options = schema.get("expected") or [each.value for each in schema["members"]]
-                if not all(isinstance(each, _SCALARS) for each in options):
-                    by_json = {_as_json(each): each for each in schema.get("members", options)}
+                if not all(isinstance(each, _SCALARS) for each in options_of(schema)):
+                    members = schema.get("members") or options_of(schema)
+                    by_json = {option_json(each): each for each in members}
                     return _wrapped(partial(_read_option, by_json), schema)
             case "tagged-union":
                 tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
-                return _wrapped(partial(_read_parts, kind), schema)
+                return _wrapped(partial(_read_nested, kind), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
             schema["fail_fast"] = True
         if kind in _HASHED:
@@ -182,13 +183,8 @@ def _json_schema_validator(schema: Any) -> Any:
         return None
 
 
-def _as_json(value: Any) -> bytes:
-    plain = pydantic_core.to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
-    return canonical_json(plain)
-
-
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
-    return read(options.get(_as_json(value), value))
+    return read(options.get(option_json(value), value))
 
 
 def _wrapped(check: Callable[[Any, Callable[[Any], Any]], Any], schema: Any) -> dict[str, Any]:
@@ -224,7 +220,7 @@ def _read_keys(value: Any, read: Callable[[Any], Any]) -> Any:
 MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
-MAX_PARTS: Final = 20_000
+MAX_NESTED_VALUES: Final = 20_000
 """JSON values and hosts within the strings of a request, as many as the values of its body by default."""
 
 MAX_CHOOSING_US: Final = 500_000
@@ -234,7 +230,7 @@ ERROR_US: Final = 20
 
 class _Counts(Struct):
     by_hash: dict[int, set[int]] = field(default_factory=dict)
-    parts: int = 0
+    nested_values: int = 0
     choosing_us: int = 0
 
 
@@ -269,12 +265,14 @@ def _limit_choosing(microseconds: int) -> None:
             )
 
 
-def _read_parts(kind: str, value: Any, read: Callable[[Any], Any]) -> Any:
+def _read_nested(kind: str, value: Any, read: Callable[[Any], Any]) -> Any:
     """Read a text of JSON, or a URL. Raises PydanticCustomError for too many values, or hosts."""
     counts = _counts.get()
     if isinstance(value, str) and counts is not None:
-        counts.parts += count_json_values(value, MAX_PARTS) if kind == "json" else value.count(",")
-        if counts.parts > MAX_PARTS:
-            problem = f"More than {MAX_PARTS} values or hosts in strings; send fewer at once"
-            raise PydanticCustomError("too_many_parts", problem)
+        is_json = kind == "json"
+        counts.nested_values += count_json_values(value, MAX_NESTED_VALUES) if is_json else value.count(",")
+        if counts.nested_values > MAX_NESTED_VALUES:
+            counted = "values in strings of JSON" if is_json else "hosts in URLs"
+            problem = f"More than {MAX_NESTED_VALUES} {counted}; send fewer at once"
+            raise PydanticCustomError("too_many_nested_values", problem)
     return read(value)

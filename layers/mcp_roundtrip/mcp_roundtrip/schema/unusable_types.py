@@ -12,7 +12,14 @@ from inspect import isclass
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.schema.core_schema_traversal import CoreSchema, children, definitions_of, dereference
+from mcp_roundtrip.schema.core_schema_traversal import (
+    CoreSchema,
+    children,
+    definitions_of,
+    dereference,
+    option_json,
+    options_of,
+)
 from mcp_roundtrip.schema.pattern_checks import pattern_problem
 
 _PATTERN_COMPILERS: Final = frozenset(
@@ -56,6 +63,8 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return "JSON cannot hold a class; write a Literal of names"
         case "is-instance" if isclass(schema["cls"]) and issubclass(schema["cls"], Enum):
             return "Enum has no members; write an enumeration that has some"
+        case "enum" | "literal":
+            return _options_problem(options_of(schema))
         case "dict" | "counter":
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
@@ -76,14 +85,24 @@ def _limits_problem(schema: CoreSchema) -> str | None:
     return None
 
 
+def _options_problem(options: list[Any]) -> str | None:
+    """Return which two values of a `Literal` or an enumeration have one JSON, or None."""
+    known: dict[bytes, Any] = {}
+    for each in options:
+        first = known.setdefault(option_json(each), each)
+        if first is not each:
+            return f"{first!r} and {each!r} are one value in JSON; write values that differ"
+    return None
+
+
 def _keys_problem(keys: CoreSchema) -> str | None:
     """Return why no name of a JSON object is a key, or None. pydantic reads numbers from names."""
     if keys.get("type") in _NEVER_TEXT and not keys.get("root_model"):
         return f"the names of a JSON object are text, and never {_name(keys)}; write a list of objects"
-    values = keys.get("expected") or [each.value for each in keys.get("members", ())]
-    if not values or any(isinstance(each, str) for each in values):
+    options = options_of(keys)
+    if not options or any(option_json(each).startswith(b'"') for each in options):
         return None
-    return f"the names of a JSON object are text, and never {values[0]!r}; write a Literal of texts"
+    return f"the names of a JSON object are text, and never {options[0]!r}; write a Literal of texts"
 
 
 def _items_problem(items: CoreSchema) -> str | None:

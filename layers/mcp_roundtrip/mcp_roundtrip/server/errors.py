@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -93,14 +93,19 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, Drift):
         call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
-        if error.steps:
-            others = ", …" if len(error.steps) > MAX_DESCRIBED else ""
-            names = ", ".join(error.steps[:MAX_DESCRIBED]) + others
-            text += f" These steps have run, and will run again then: {names}."
+        text += _describe_repeated(error.steps)
         return ClientError(ProtocolError(INTERNAL_ERROR, text, {CHANGED_KEY: error.key}))
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
+
+
+def _describe_repeated(steps: Sequence[str]) -> str:
+    """Return a sentence about the steps that a new call repeats, if there are any."""
+    if not steps:
+        return ""
+    names = ", ".join([*steps[:MAX_DESCRIBED], *(["…"] if len(steps) > MAX_DESCRIBED else [])])
+    return f" These steps have run, and will run again then: {names}."
 
 
 def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
@@ -156,10 +161,11 @@ def unsealed_state_error(
         return _unfinished(call, requests, text, "flow_expired")
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     answers = [entry.value for entry in journal.entries if not entry.kind.is_effect]
-    answered = len(compact_json([*answers, *journal.unused_responses.values()]))
+    answers += journal.unused_responses.values()
+    answered = len(compact_json([each.get("content") for each in answers if isinstance(each, Mapping)]))
     # The user can shorten answers, but not results, or the keys of many small results and questions.
     if sum(steps.values()) > error.size // 4 or answered < error.size // 8:
-        error.add_note(f"The state has {len(journal.entries)} entries and asks {len(requests)} questions")
+        error.add_note(f"The state has {len(journal.entries)} entries. Open questions: {len(requests)}")
         largest = max(steps, key=lambda key: steps[key], default=None)
         if largest is not None:
             error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
@@ -229,10 +235,14 @@ def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientErro
     return ClientError(CallAborted(text), "not_asked")
 
 
-def out_of_time_error(call: FeatureCall) -> ClientError:
+def out_of_time_error(call: FeatureCall, journal: Journal) -> ClientError:
+    """Return the error of a call that cannot resume, and log its steps, which a new call repeats."""
+    if lost := journal.lost_effects:
+        call.record("out_of_time", after=lost)
     text = (
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
         f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."
+        f"{_describe_repeated(lost)}"
     )
     return ClientError(CallAborted(text), "out_of_time")
 

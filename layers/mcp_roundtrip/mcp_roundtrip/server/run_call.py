@@ -219,7 +219,7 @@ def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Re
             return legacy_calls.ask_at_urls(this_round, outcome.requests, journal)
         case "restart":
             return question_results.ask_model(this_round, outcome.requests)
-    return this_round.error_reply(out_of_time_error(call))
+    return this_round.error_reply(out_of_time_error(call, journal))
 
 
 def _save_in_state(this_round: Round, outcome: NeedsInput) -> str | Reply:
