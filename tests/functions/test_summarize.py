@@ -68,7 +68,9 @@ def test_an_rfc_is_fetched_once_for_all_rounds(rfc_editor):
 
 
 def test_a_client_without_sampling_gets_an_extract_of_the_rfc_or_of_its_text(rfc_editor):
-    assert "HTTP" not in play().call("summarize", {"text": TEXT, "uri": RFC}).text
+    given = play().call("summarize", {"text": TEXT, "uri": RFC})
+    assert not given.failed
+    assert "HTTP" not in given.text
     assert rfc_editor.paths == []
     assert "HTTP" in play().call("summarize", {"uri": RFC.removesuffix(".txt")}).structured["summary"]
 
