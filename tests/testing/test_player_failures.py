@@ -187,13 +187,19 @@ def test_the_failure_says_what_happened_instead(tool, answers, member, message):
 
 
 @pytest.mark.parametrize(
-    ("tool", "member", "cause"),
-    [("refuses", "structured", ToolError), ("forgets", "text", NotAwaited), ("unknown", "result", NoneType)],
+    ("tool", "member", "cause", "message"),
+    [
+        ("refuses", "structured", ToolError, "There is no such item"),
+        ("forgets", "text", NotAwaited, "question 'sure'"),
+        ("unknown", "result", NoneType, "-32602"),
+    ],
 )
-def test_the_failure_has_the_exception_of_the_tool_as_its_cause(tool, member, cause):
-    with pytest.raises(CallFailed, match=r"There is no such item|question 'sure'|-32602") as failure:
+def test_the_failure_has_the_exception_of_the_tool_as_its_cause(tool, member, cause, message):
+    with pytest.raises(CallFailed, match=message) as failure:
         getattr(Player(server).call(tool), member)
     assert type(failure.value.__cause__) is cause
+    raised_here = 'raise ToolError("There is no such item.")' in shown(failure.value)
+    assert raised_here is (tool == "refuses")
 
 
 def test_a_tool_error_is_a_result_and_does_not_report_unused_answers():
