@@ -2,6 +2,7 @@
 
 import json
 from base64 import urlsafe_b64decode
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -147,6 +148,13 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(kms, remainin
     keys = {"state_key_arn": signing_key(kms), "state_encryption_key_arn": mac_key(kms)}
     deploy(aws_client="signed", **keys).by(round_ms=remaining_ms).post_call("greet")
     assert kms.calls["Sign"] == attempts
+
+
+def test_a_wait_for_an_event_ends_after_its_duration_in_milliseconds():
+    timeouts_s: list[float] = []
+    event: Any = SimpleNamespace(wait=timeouts_s.append)
+    wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).wait_ms(event, 1_500)
+    assert timeouts_s == [1.5]
 
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):
