@@ -26,6 +26,11 @@ def appended(suffix: str) -> dict[str, Attack]:
     return spelt(f"{suffix!r} appended", lambda token: token + suffix)
 
 
+def with_character(character: str) -> dict[str, Attack]:
+    """Replace a character of the last part by one of base64 that base64url does not have."""
+    return spelt(f"{character!r} inside", lambda token: f"{token[:-10]}{character}{token[-9:]}")
+
+
 def full_width(token: str) -> str:
     return "".join(chr(ord(character) + 0xFEE0) for character in token)
 
@@ -46,6 +51,8 @@ SPELLINGS = {
     "full-width letters": Attack(lambda forge: full_width(forge.token), "malformed"),
     "one character over the limit": replaced_by("A" * 262_145, "too_long"),
     **{name: attack for suffix in SUFFIXES for name, attack in appended(suffix).items()},
+    **with_character("+"),
+    **with_character("/"),
     **spelt("a line feed put before", lambda token: "\n" + token),
     **spelt("the first dot doubled", lambda token: token.replace(".", "..", 1)),
     **spelt("without the last part", lambda token: token.rpartition(".")[0]),
