@@ -57,10 +57,11 @@ def test_the_template_is_deployed(stack):
     assert re.fullmatch(address, outputs["McpUrl"])
 
 
-@pytest.mark.parametrize("tool", CALLS)
-async def test_a_tool_completes_behind_the_front_door_and_on_its_own_route(stack, tool):
-    for route in (FRONT_DOOR, CALLS[tool].route):
-        await assert_call_completes(stack.endpoint(route), tool)
+@pytest.mark.parametrize(
+    ("tool", "route"), [(tool, route) for tool in CALLS for route in (FRONT_DOOR, CALLS[tool].route)]
+)
+async def test_a_tool_completes_behind_the_front_door_and_on_its_own_route(stack, tool, route):
+    await assert_call_completes(stack.endpoint(route), tool)
 
 
 async def assert_call_completes(url: str, tool: str, connect: Any = official) -> None:

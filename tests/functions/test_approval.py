@@ -187,8 +187,8 @@ def test_only_the_link_in_the_email_has_the_form_whose_decision_is_final(approva
     link = approval.mailbox.link()
     assert "<form" in approval.visit(link)["body"]
     for other in (url, f"{url}?token=guessed", f"{url}?token=", f"{url}?token={of_another}"):
-        assert "<form" not in approval.visit(other)["body"]
-        assert approval.decide(other)["statusCode"] == 403
+        assert "<form" not in approval.visit(other)["body"], other
+        assert approval.decide(other)["statusCode"] == 403, other
     assert "<form" not in approval.visit(f"{url}?token=\ud800")["body"]
     assert "Waiting" in approval.visit(url)["body"]
     decided = approval.decide(link, "reject")
@@ -209,7 +209,7 @@ def test_a_link_is_valid_for_a_day(approval, alice, monkeypatch):
 
 def test_a_foreign_form_and_an_unknown_request_are_refused(approval, alice):
     for reference in ("0" * 32, "nothing", "..%2F"):
-        assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404
+        assert approval.visit(f"{PAGES}/{reference}")["statusCode"] == 404, reference
     alice.call("request_approval", EXPENSE)
     link = approval.mailbox.link()
     assert approval.decide(link, "perhaps")["statusCode"] == 400

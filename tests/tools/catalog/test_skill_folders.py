@@ -96,12 +96,12 @@ def test_links_and_pipes_are_named_and_neither_read_nor_written(tmp_path):
         manifest_files([server])
     for name in ("one/link.md", "one/folder", "one/.hidden"):
         (skills / name).symlink_to(tmp_path / "secret")
-        assert problems(skills) == [f"{name} is no regular file; replace it by one"]
+        assert problems(skills) == [f"{name} is no regular file; replace it by one"], name
         (skills / name).unlink()
     for name in ("one/pipe", "one/SKILL.md", "pipe"):
         (skills / name).unlink(missing_ok=True)
         os.mkfifo(skills / name)
-        assert f"{name} is no regular file; replace it by one" in problems(skills)
+        assert f"{name} is no regular file; replace it by one" in problems(skills), name
 
 
 def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):
@@ -194,12 +194,22 @@ def test_a_description_with_a_colon_is_refused_with_the_remedy():
         read_frontmatter("---\ndescription: Use it: when asked\n---\n")
 
 
-def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept():
+def test_the_longest_frontmatter_that_clients_accept_is_read_before_a_long_text():
     longest = f"a: {'x' * (MAX_FRONTMATTER - 4)}\n"
     assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}
-    for text in (f"---\n#{longest}\n---\n", "---\n" + "a: x\n" * 100_000, f"---\na: {'[' * 100_000}\n---\n"):
-        with pytest.raises(ValueError, match="at most 16,384 characters"):
-            read_frontmatter(text)
+
+
+TOO_LONG = {
+    "one character more": "#" * (MAX_FRONTMATTER + 1) + "\n---\n",
+    "without an end": "a: x\n" * 100_000,
+    "deep": f"a: {'[' * 100_000}\n---\n",
+}
+
+
+@pytest.mark.parametrize("text", TOO_LONG.values(), ids=TOO_LONG)
+def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept(text):
+    with pytest.raises(ValueError, match="at most 16,384 characters"):
+        read_frontmatter(f"---\n{text}")
 
 
 @pytest.mark.parametrize("repeated", ["[", "{", "- ", "? ", "{a: ", "!!merge ", "!!set {", "{a,"])

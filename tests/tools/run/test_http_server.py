@@ -81,11 +81,12 @@ def test_a_request_without_a_host_is_a_bad_request(server):
 
 def test_a_host_that_has_no_name_of_this_computer_is_misdirected(server):
     for host in ("127.0.0.1:{}", "localhost:{}", "LocalHost:{}", "[::1]:{}"):
-        assert exchange(server, "GET / HTTP/1.1", host=host.format(server.port)).startswith("HTTP/1.1 200 ")
+        received = exchange(server, "GET / HTTP/1.1", host=host.format(server.port))
+        assert received.startswith("HTTP/1.1 200 "), host
     for host in ("evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{}", "[::2]:{}"):
         received = exchange(server, "GET / HTTP/1.1", host=host.format(server.port))
         assert received.startswith("HTTP/1.1 421 "), host
-        assert f"localhost:{server.port}" in received
+        assert f"localhost:{server.port}" in received, host
 
 
 def test_a_target_and_a_header_reach_the_function_as_they_were_sent():
