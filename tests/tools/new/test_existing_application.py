@@ -144,18 +144,22 @@ RUNTIMES = "CompatibleRuntimes: [python3.13]"
 MACHINES = "CompatibleArchitectures: [x86_64]"
 RUNTIME_ERROR = "`CompatibleRuntimes: [python3.12]` or a later one"
 MACHINE_ERROR = "`CompatibleArchitectures: [arm64]` or x86_64"
-TARGETS: Mapping[str, tuple[str, str] | str] = {
+TARGETS = {
     "": ("3.13", "x86_64"),
     "CompatibleRuntimes: [ python3.12 ]  # not python3.13": ("3.12", "x86_64"),
     "CompatibleRuntimes:\n        - python3.12": ("3.12", "x86_64"),
     "CompatibleArchitectures: [arm64]": ("3.13", "aarch64"),
     "CompatibleArchitectures:\n      - 'arm64'\n      - x86_64": ("3.13", "aarch64"),
+}
+"""Lines of the layer -> the target of its build."""
+
+NO_TARGETS = {
     "CompatibleRuntimes: [python3.11]": RUNTIME_ERROR,
     "CompatibleRuntimes: [!Ref Chosen]": RUNTIME_ERROR,
     "CompatibleArchitectures: [!Ref Chosen]": MACHINE_ERROR,
     "CompatibleArchitectures:\n      - !Ref Chosen": MACHINE_ERROR,
 }
-"""Lines of the layer -> the target of its build, or why there is none: no wheels, or a target to look up."""
+"""Lines of the layer -> why it has no target: there are no wheels for it, or it must be looked up."""
 
 
 def with_target(folder: Path, written: str) -> Path:
@@ -173,12 +177,18 @@ def test_the_layer_is_built_for_its_own_target(written, target, tmp_path):
     others = EXISTING.partition("Resources:")[2].replace("python3.13", "python3.10")
     path.write_text(path.read_text().replace(EXISTING.partition("Resources:")[2], others))
     done = build(tmp_path)
-    assert (done.returncode == 0) is not isinstance(target, str), done.stderr
-    if isinstance(target, str):
-        assert target in done.stderr
-    else:
-        assert f"--python-version {target[0]} " in done.stdout
-        assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {target[1]}
+    assert done.returncode == 0, done.stderr
+    version, machine = target
+    assert f"--python-version {version} " in done.stdout
+    assert set(re.findall(r"--platform manylinux\w*?_(x86_64|aarch64)\b", done.stdout)) == {machine}
+
+
+@pytest.mark.parametrize(("written", "reason"), NO_TARGETS.items())
+def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(written, reason, tmp_path):
+    with_target(tmp_path, written)
+    done = build(tmp_path)
+    assert done.returncode != 0
+    assert reason in done.stderr
 
 
 @pytest.mark.parametrize(
