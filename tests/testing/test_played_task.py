@@ -42,7 +42,7 @@ def naps(ctx: Context) -> str:
     return ctx.step("after", run_step, "after")
 
 
-def test_the_journal_of_a_task_says_what_it_has_recorded():
+def test_a_task_is_played_to_its_result_and_its_journal_says_what_it_has_recorded():
     play = Player(server, WITH_TASKS)
     task = play.call("provision", {"name": "db"}, size=2).task
     assert task.question("keep") == "Keep create 2?"
