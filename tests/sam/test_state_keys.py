@@ -138,6 +138,12 @@ CLOUDFORMATION_CALLS = {
 CreateKey, ListKeys and ListAliases are not checked against a key's policy."""
 
 
+@pytest.mark.parametrize("key", ["StateKey", "StateEncryptionKey"])
+def test_a_keys_policy_allows_its_administration_and_its_one_use_through_iam(key):
+    assert deployed()[key]["Properties"]["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
+    assert {*ADMINISTRATION["Action"]} >= CLOUDFORMATION_CALLS
+
+
 @pytest.mark.parametrize(
     ("key", "spec", "usage"),
     [
@@ -145,10 +151,8 @@ CreateKey, ListKeys and ListAliases are not checked against a key's policy."""
         ("StateEncryptionKey", "HMAC_256", "GENERATE_VERIFY_MAC"),
     ],
 )
-def test_a_keys_policy_allows_its_administration_and_its_one_use_and_it_is_retained(key, spec, usage):
+def test_a_key_is_retained_unless_the_creation_of_the_stack_fails(key, spec, usage):
     resource = deployed()[key]
-    assert resource["Properties"]["KeyPolicy"]["Statement"] == KEY_POLICIES[key]
-    assert {*ADMINISTRATION["Action"]} >= CLOUDFORMATION_CALLS
     assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
     assert (resource["Properties"]["KeySpec"], resource["Properties"]["KeyUsage"]) == (spec, usage)
 
