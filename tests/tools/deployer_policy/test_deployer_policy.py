@@ -24,23 +24,20 @@ from support.transformed_template import transformed_file
 PIPELINE = ROOT / "platform/pipeline/template.yaml"
 
 
+REASONS = {
+    "mapping": "ids of event source mappings are random; the tags of one say nothing about its function",
+    "keys": "ids are random; the condition allows keys that sign or derive, none that encrypts data",
+    "api": "ids of APIs are random",
+    "api_tags": "ARNs of tags contain those ids",
+    "domain": "the name of the domain is a parameter of the application",
+    "settings_versions": "ids of AppConfig applications are random",
+    "deployment_configurations": "AWS's configurations have the account in their ARN; they are only read",
+    "changes": "ids of changes are random; they are only read",
+    "api_gateway_role": "API Gateway chooses the name; the condition allows only its own role",
+}
 WILDCARDS = {
     "*": "no resources: listing, creating what has a random id, and network interfaces",
-    RESOURCES[
-        "mapping"
-    ]: "ids of event source mappings are random; the tags of one say nothing about its function",
-    RESOURCES[
-        "keys"
-    ]: "ids are random; the condition allows keys that sign or derive, none that encrypts data",
-    RESOURCES["api"]: "ids of APIs are random",
-    RESOURCES["api_tags"]: "ARNs of tags contain those ids",
-    RESOURCES["domain"]: "the name of the domain is a parameter of the application",
-    RESOURCES["settings_versions"]: "ids of AppConfig applications are random",
-    RESOURCES[
-        "deployment_configurations"
-    ]: "AWS's configurations have the account in their ARN; they are only read",
-    RESOURCES["changes"]: "ids of changes are random; they are only read",
-    RESOURCES["api_gateway_role"]: "API Gateway chooses the name; the condition allows only its own role",
+    **{RESOURCES[name]: reason for name, reason in REASONS.items()},
 }
 """Resources with a wildcard outside a name that begins with the stack's, with the reason."""
 
