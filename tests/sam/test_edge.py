@@ -274,7 +274,7 @@ UNAUTHORIZED = {
 
 
 def test_only_a_request_without_a_token_is_challenged_with_the_address_of_the_metadata():
-    """Not those of browsers, and to other paths."""
+    """Requests of browsers and requests to other paths are not challenged."""
     refused = [at("/mcp"), at("/mcp", "GET"), at("/mcp", "DELETE"), at("/tools/weather")]
     passed = [
         at("/mcp", authorization="Bearer a.b.c"),
