@@ -150,11 +150,14 @@ def test_a_failed_call_is_not_repeated_at_the_end_of_an_invocation(kms, remainin
     assert kms.calls["Sign"] == attempts
 
 
-def test_a_wait_for_an_event_ends_after_its_duration_in_milliseconds():
-    timeouts_s: list[float] = []
-    event: Any = SimpleNamespace(wait=timeouts_s.append)
-    wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"})).wait_ms(event, 1_500)
-    assert timeouts_s == [1.5]
+def test_a_pause_and_a_wait_for_an_event_end_after_their_milliseconds(monkeypatch):
+    ports = wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none"}))
+    seconds: list[float] = []
+    monkeypatch.setattr(wiring.time, "sleep", seconds.append)
+    ports.pause_ms(500)
+    event: Any = SimpleNamespace(wait=seconds.append)
+    ports.wait_ms(event, 1_500)
+    assert seconds == [0.5, 1.5]
 
 
 def test_the_digest_of_the_catalog_is_read_from_the_folder_of_the_function(tmp_path, monkeypatch):
