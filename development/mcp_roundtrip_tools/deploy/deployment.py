@@ -21,7 +21,7 @@ from typing import Final
 import yaml
 
 from mcp_roundtrip_tools.deploy import account, checks
-from mcp_roundtrip_tools.deploy.checks import Interview, refused_issuer
+from mcp_roundtrip_tools.deploy.checks import refused_issuer
 from mcp_roundtrip_tools.deploy.environments import (
     DEFAULT,
     LOCAL,
@@ -33,6 +33,7 @@ from mcp_roundtrip_tools.deploy.environments import (
     save,
     write_configuration,
 )
+from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.template.parameters import defaults, is_masked, refused_value
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree

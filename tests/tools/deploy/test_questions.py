@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.checks import Interview
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, read_environment, save
+from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
