@@ -27,7 +27,8 @@ import pytest
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.new.command import CHECKSUMS, checksums, package_files, write_application
+from mcp_roundtrip_tools.new.command import write_application
+from mcp_roundtrip_tools.new.package_source import CHECKSUMS, checksums, package_files
 from mcp_roundtrip_tools.template.model import PACKAGE
 from support import aws_account
 from support.authorization_server import PATH, AuthorizationServer, authorization_server

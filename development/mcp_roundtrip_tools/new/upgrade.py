@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip_tools.growth.change import write
-from mcp_roundtrip_tools.new.command import (
+from mcp_roundtrip_tools.new.package_source import (
     APPLICATION,
     CHECKSUMS,
     PLATFORM,

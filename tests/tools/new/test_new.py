@@ -9,8 +9,9 @@ import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.events import main as events
-from mcp_roundtrip_tools.new import command as new
-from mcp_roundtrip_tools.new.command import APPLICATION, MAX_NAME, main, package_files, render
+from mcp_roundtrip_tools.new import package_source
+from mcp_roundtrip_tools.new.command import MAX_NAME, default_runtime, main, render
+from mcp_roundtrip_tools.new.package_source import APPLICATION, package_files
 from mcp_roundtrip_tools.template.model import RUNTIMES
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support.project import ROOT
@@ -24,7 +25,7 @@ NEW = render("orders", "python3.12", "x86_64")
 @pytest.fixture
 def origin(monkeypatch):
     """Set the record of where the package was installed from."""
-    return lambda record: monkeypatch.setattr(new, "_origin", lambda: record)
+    return lambda record: monkeypatch.setattr(package_source, "_origin", lambda: record)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_runtime_that_functions_are_not_deployed_on_is_refused(tmp_path, capsy
 
 @pytest.mark.parametrize(("python", "runtime"), [("3.11", "python3.13"), ("3.14", "python3.14")])
 def test_the_runtime_is_that_of_this_python_if_functions_are_deployed_on_it(python, runtime):
-    assert new.default_runtime(python) == runtime
+    assert default_runtime(python) == runtime
 
 
 def test_a_package_of_an_index_is_pinned_and_a_wheel_from_a_file_is_copied(tmp_path, origin, wheel):
@@ -135,7 +136,7 @@ def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch,
         built.append(requirement)
         return folder / WHEEL
 
-    monkeypatch.setattr(new, "_build", build)
+    monkeypatch.setattr(package_source, "_build", build)
     assert main([str(tmp_path / "orders")]) == 0
     assert built == [requirement]
 
