@@ -23,9 +23,9 @@ from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore, WorkerKilled
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.services.lambda_api import AsyncInvocations
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Function, Queue
 from support.client_requests import accepted

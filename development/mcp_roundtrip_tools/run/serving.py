@@ -16,6 +16,7 @@ from mcp_roundtrip_tools.console.console import Console
 from mcp_roundtrip_tools.console.requests import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Cors, Gateway
 from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations, RealTimers
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.http.browser_protection import LOCAL_NAMES
 from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response
@@ -27,7 +28,7 @@ from mcp_roundtrip_tools.run.options import Addresses, Options
 from mcp_roundtrip_tools.run.project import call_periodically
 from mcp_roundtrip_tools.run.services.aws_endpoint import lead_to_services, record_calls
 from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
-from mcp_roundtrip_tools.run.services.lambda_api import AsyncInvocations, LambdaApi, RealTimers
+from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.logs import FakeLogs
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins

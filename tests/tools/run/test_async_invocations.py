@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
+from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
-from mcp_roundtrip_tools.run.services.lambda_api import AsyncInvocations
 from mcp_roundtrip_tools.template.model import Function
 from mcp_roundtrip_tools.template.reader import Template
 from support.client_requests import TASKS

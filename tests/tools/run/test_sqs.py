@@ -9,10 +9,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from mcp_roundtrip_tools.run.execution.async_invocations import RealTimers
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
-from mcp_roundtrip_tools.run.services.lambda_api import RealTimers
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Queue
 from support.manual_timers import ManualTimers

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from hashlib import md5
 from typing import Any, Final
 
+from mcp_roundtrip_tools.run.execution.async_invocations import Timers
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest, RunFunction
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.records import caused_by, current_cause
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
-from mcp_roundtrip_tools.run.services.lambda_api import Timers
 from mcp_roundtrip_tools.template.model import Queue, queue_arn
 
 MAX_DELAY_S: Final = 900
