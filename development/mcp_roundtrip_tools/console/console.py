@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.console.requests import (
 )
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
-from mcp_roundtrip_tools.run.api_gateway.gateway import path_parameters
+from mcp_roundtrip_tools.run.api_gateway.routing import path_parameters
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.browser_protection import PAGE_HEADERS, refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Respond, Response, error_response, json_response

@@ -15,7 +15,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from mcp_roundtrip.protocol.strict_json import parse_json
-from mcp_roundtrip_tools.run.api_gateway.gateway import has_root, match_route
+from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.template.model import Route

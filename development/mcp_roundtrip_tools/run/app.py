@@ -13,7 +13,7 @@ from typing import Any
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.deployment.settings import read_variables
-from mcp_roundtrip_tools.run.api_gateway.gateway import shortest_path
+from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
 from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.execution.pools import (

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from mcp_roundtrip_tools.console.console import Console
 from mcp_roundtrip_tools.console.requests import redirect_to_console
-from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Cors, Gateway
+from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations, RealTimers
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S

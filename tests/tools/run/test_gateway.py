@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from mcp_roundtrip_tools.run.api_gateway.gateway import Cors, Gateway, match_route
+from mcp_roundtrip_tools.run.api_gateway.gateway import Gateway
+from mcp_roundtrip_tools.run.api_gateway.routing import Cors, match_route
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.client.terminal_text import Styles, one_line, printable_json
-from mcp_roundtrip_tools.run.api_gateway.gateway import has_root
+from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.log_text import readable
 from mcp_roundtrip_tools.run.issuer.issuer import describe_issuer
