@@ -96,7 +96,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Callable[[LocalApp, ApiRequest], Any]]]]
     "tokens": {"POST": issue_token},
     "sources/{function}": {"GET": show_sources, "PUT": edit_sources, "DELETE": discard_sources},
 }
-"""What answers a request, by its path and its method: it returns JSON, or raises ConsoleError."""
+"""The function for each path and method. It returns the JSON of the response, or raises ConsoleError."""
 
 
 class Console:
