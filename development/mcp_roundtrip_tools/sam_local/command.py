@@ -9,11 +9,9 @@ import json
 import re
 import secrets
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,77 +27,9 @@ from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.options import add_template_options, read_variables
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
-from mcp_roundtrip_tools.sam_local.relay import LISTENING, Relay, connect_here
+from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
-from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
-
-STOP_S: Final = 10
-"""Longest time in seconds until the container has ended; otherwise it is killed."""
-
-_RELAY: Final = Path(__file__).with_name("relay.py")
-
-
-@contextmanager
-def network(name: str, image: str, ports: Sequence[int]) -> Iterator[None]:
-    """Create a network until the block ends, in which the host `name` serves these ports of 127.0.0.1.
-
-    `image` has python3; Docker pulls it if it is missing. Raises TemplateError if Docker cannot be used.
-    """
-    try:
-        _docker("network", "create", name)
-        process = _start(name, image, ports)
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            if process.stdout.read(len(LISTENING)) != LISTENING:
-                raise TemplateError(f"the container {name} of {image} did not start: see Docker's message")
-            relay = Relay(process.stdout, process.stdin, connect_here)  # type: ignore[arg-type]  # IO[bytes]
-            threading.Thread(target=relay.run, daemon=True).start()
-            yield
-        finally:
-            _stop(process)
-    finally:
-        with suppress(TemplateError):  # it was not created
-            _docker("network", "rm", name)
-
-
-def _start(name: str, image: str, ports: Sequence[int]) -> subprocess.Popen[bytes]:
-    program = ["python3", image, "-c", _RELAY.read_text("utf-8"), *map(str, ports)]
-    return subprocess.Popen(  # noqa: S603 - the command of the person's own PATH
-        ["docker", "run", "--rm", "-i", "--name", name, "--network", name, "--entrypoint", *program],  # noqa: S607
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C reaches this process, which then ends the container
-    )
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the container: its program ends with its standard input."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(STOP_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _docker(*arguments: str) -> None:
-    try:
-        done = subprocess.run(  # noqa: S603 - the command of the person's own PATH
-            ["docker", *arguments],  # noqa: S607
-            capture_output=True,
-            text=True,
-            check=False,
-            start_new_session=True,  # Ctrl-C reaches this process only, as below
-        )
-    except FileNotFoundError:
-        raise TemplateError("docker is not on PATH: install Docker, or use `mcp-roundtrip invoke`") from None
-    if done.returncode != 0:
-        reason = done.stderr.strip().partition("\n")[0]
-        raise TemplateError(f"`docker {' '.join(arguments)}` failed: {reason}")
-
 
 _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 
