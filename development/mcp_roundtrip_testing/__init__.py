@@ -17,9 +17,10 @@ do not wait.
 from mcp_roundtrip_testing.crashes import crashes
 from mcp_roundtrip_testing.environments import SettingMissing, load_module
 from mcp_roundtrip_testing.played_call import CANCEL, DECLINE, CallFailed, NotReplayable, QuestionChanged
+from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.player import EVERYTHING, WITH_TASKS, Player
 from mcp_roundtrip_testing.ports import RecordingCodec, make_ports
-from mcp_roundtrip_testing.round import PlayedTask, Round
+from mcp_roundtrip_testing.round import Round
 from mcp_roundtrip_testing.task_table import FakeClock
 from mcp_roundtrip_testing.workers import Crash
 

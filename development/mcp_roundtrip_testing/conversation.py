@@ -12,8 +12,9 @@ from mcp_roundtrip.server.legacy_calls import URL_ELICITATION_REQUIRED
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, META_PARKED_CALL, META_QUESTIONS
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.played_call import DECLINE, describe_unasked_answers, input_response
+from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.question_form import PAGE_LINK, fill_in, read_problem
-from mcp_roundtrip_testing.round import PlayedTask, Round, RoundSender
+from mcp_roundtrip_testing.round import Round, RoundSender
 from mcp_roundtrip_testing.task_table import TaskTable
 
 __tracebackhide__ = True  # pytest shows the line of the test

@@ -37,6 +37,7 @@ from mcp_roundtrip_testing.environments import (
 )
 from mcp_roundtrip_testing.http_requests import Session, client_meta, mirrored_headers, post, read_messages
 from mcp_roundtrip_testing.played_call import NotReplayable, describe_unasked_answers, json_diff
+from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.ports import (
     STATE_KEYS,
     RecordingCodec,
@@ -45,7 +46,7 @@ from mcp_roundtrip_testing.ports import (
     make_codec,
     make_ports,
 )
-from mcp_roundtrip_testing.round import PlayedTask, Round, join
+from mcp_roundtrip_testing.round import Round, join
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 from mcp_roundtrip_testing.workers import Workers
 

@@ -5,7 +5,7 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, ProtocolError, Server, ToolError
 from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip_testing import WITH_TASKS, FakeClock, PlayedTask, Player
-from mcp_roundtrip_testing import round as driver
+from mcp_roundtrip_testing import played_task as driver
 from support.task_tools import no_step_ran, ran, run_step, task_server  # noqa: F401 - a fixture is among them
 
 server = Server("jobs")
