@@ -34,6 +34,7 @@ from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import DEVELOPMENT_KEYS, FakeKms, KeySet
 from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.template.functions import has_settings
+from mcp_roundtrip_tools.template.local_names import key_name
 from mcp_roundtrip_tools.template.model import (
     REGION,
     Application,
@@ -44,7 +45,6 @@ from mcp_roundtrip_tools.template.model import (
     short_name,
 )
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.resources import key_name
 
 
 class LocalApp:

@@ -14,16 +14,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
-from mcp_roundtrip_tools.template.resources import (
-    HTTP_APIS,
+from mcp_roundtrip_tools.template.local_names import (
     IMPLICIT_HTTP_API,
     IMPLICIT_REST_API,
-    REST_APIS,
-    TemplateResource,
     name_of_function,
     queue_name,
 )
+from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
+from mcp_roundtrip_tools.template.resources import HTTP_APIS, REST_APIS, TemplateResource
 from mcp_roundtrip_tools.template.stacks import Stack
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.deployment.settings import PREFIX, SHARED, VARIABLES, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip_tools.template.local_names import name_of_function
 from mcp_roundtrip_tools.template.model import (
     RUNTIMES,
     Application,
@@ -18,7 +19,7 @@ from mcp_roundtrip_tools.template.model import (
     function_name,
     short_name,
 )
-from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource, name_of_function
+from mcp_roundtrip_tools.template.resources import FUNCTION, TemplateResource
 
 _SETTINGS: Final = (SHARED, *VARIABLES)
 

@@ -10,6 +10,15 @@ from typing import Any
 from mcp_roundtrip_tools.template.event_sources import RouteReader, note_other_events, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
+from mcp_roundtrip_tools.template.local_names import (
+    LOCAL_URL,
+    LocalServices,
+    bucket_name,
+    key_id,
+    layer_arn,
+    name_of_function,
+    table_name,
+)
 from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
@@ -18,19 +27,7 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     TemplateKey,
 )
-from mcp_roundtrip_tools.template.resources import (
-    FUNCTION,
-    HTTP_APIS,
-    LOCAL_URL,
-    TABLES,
-    LocalServices,
-    TemplateResource,
-    bucket_name,
-    key_id,
-    layer_arn,
-    name_of_function,
-    table_name,
-)
+from mcp_roundtrip_tools.template.resources import FUNCTION, HTTP_APIS, TABLES, TemplateResource
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
 

@@ -8,6 +8,15 @@ from typing import Any
 
 from mcp_roundtrip_tools.template.functions import unsupported_target
 from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable, holds
+from mcp_roundtrip_tools.template.local_names import (
+    IMPLICIT_HTTP_API,
+    IMPLICIT_REST_API,
+    LocalServices,
+    attribute_of,
+    generated_reference,
+    nested_stack_name,
+    reference_to,
+)
 from mcp_roundtrip_tools.template.model import ACCOUNT, STACK_NAME, LeftOut, TemplateError, hint
 from mcp_roundtrip_tools.template.parameters import (
     broken_rules,
@@ -17,19 +26,7 @@ from mcp_roundtrip_tools.template.parameters import (
     refused_value,
     split_list,
 )
-from mcp_roundtrip_tools.template.resources import (
-    FUNCTION,
-    IMPLICIT_HTTP_API,
-    IMPLICIT_REST_API,
-    NESTED,
-    LocalServices,
-    TemplateResource,
-    attribute_of,
-    generated_reference,
-    nested_stack_name,
-    read_resources,
-    reference_to,
-)
+from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, read_resources
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 
 
