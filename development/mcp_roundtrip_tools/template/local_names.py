@@ -26,7 +26,7 @@ LOCAL_URL: Final = "http://127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class LocalServices:
-    """The URLs of the API and of SQS on this computer, and what tells a run's keys from those of others."""
+    """The URLs of the API and of SQS on this computer, and the end of the ids of a run's KMS keys."""
 
     api_url: str
     sqs_url: str
