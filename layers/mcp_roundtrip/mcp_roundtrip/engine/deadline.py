@@ -43,7 +43,10 @@ class Deadline(Struct, frozen=True):
         return max(0, int(self.at_ms - self.clock_ms()))
 
     def is_short_of(self, needs_ms: float | None = None) -> bool:
-        """Return whether less is left than `needs_ms`, by default than the reserve, or nothing at all."""
+        """Return whether less is left than `needs_ms`.
+
+        By default, whether nothing is left, or less than the reserve of a call that can continue.
+        """
         remaining_ms = self.remaining_ms()
         if needs_ms is not None:
             return remaining_ms < needs_ms

@@ -104,7 +104,8 @@ def _describe_repeated(steps: Sequence[str]) -> str:
     """Return a sentence about the steps that a new call repeats, if there are any."""
     if not steps:
         return ""
-    names = ", ".join([*steps[:MAX_DESCRIBED], *(["…"] if len(steps) > MAX_DESCRIBED else [])])
+    others = ", …" if len(steps) > MAX_DESCRIBED else ""
+    names = ", ".join(steps[:MAX_DESCRIBED]) + others
     return f" These steps have run, and will run again then: {names}."
 
 

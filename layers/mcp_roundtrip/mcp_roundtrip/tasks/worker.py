@@ -173,17 +173,17 @@ class Worker(Struct, frozen=True):
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, run: Run, accepted: Collection[str]
     ) -> Item | None:
         issued_counts, requests = issue_requests(task, recorder, run)
+        change = transitions.await_responses(
+            owner=recorder.lease.owner,
+            version=task.version,
+            requests=requests,
+            issued_counts=issued_counts,
+            accepted_keys=accepted,
+            now_ms=self.tasks.clock_ms(),
+            wake_at_ms=run.suspension.wake_at_ms,
+            link=self._link_to(task, history.call.name, requests),
+        )
         try:
-            change = transitions.await_responses(
-                owner=recorder.lease.owner,
-                version=task.version,
-                requests=requests,
-                issued_counts=issued_counts,
-                accepted_keys=accepted,
-                now_ms=self.tasks.clock_ms(),
-                wake_at_ms=run.suspension.wake_at_ms,
-                link=self._link_to(task, history.call.name, requests),
-            )
             return self.store.update(task.pk, TASK, change)
         except ItemTooLarge as error:
             error.add_note(f"It has the open questions of {history.call.name!r}: {', '.join(requests)}")
