@@ -46,7 +46,7 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
     restarts = legacy(server, clock=clock)
     refusal = restarts.error_text("works")
     assert "ran out of time" in refusal
-    assert "These steps have run, and will run again then: 0, 1, 2, 3, 4, …." in refusal
+    assert "These steps have run, and will run again if the call is repeated: 0, 1, 2, 3, 4, …." in refusal
     assert clock() - began < client.round_ms / 1_000
     [(_, fields)] = [each for each in restarts.observer.events if each[0] == "out_of_time"]
     assert fields["after"][:2] == ["0", "1"]
@@ -85,7 +85,7 @@ def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(
     assert drifted.error["code"] == -32603
     assert "'which'" in drifted.error["message"]
     assert "message" in drifted.error["message"]
-    assert f"will run again then: {named}" in drifted.error["message"]
+    assert f"will run again if the call is repeated: {named}" in drifted.error["message"]
     assert drifted.error["data"] == {"changedKey": "which"}
     ((event, error),) = playing.observer.failures
     assert event == "drift"

@@ -35,9 +35,10 @@ def signing_in(text):
 @pytest.mark.parametrize("limit", [2_000, 990_000])
 @pytest.mark.parametrize("notifications", [0, 40])
 def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications):
-    text = "a" * limit
+    text, steps = "a" * limit, "run again if the call is repeated: count."
 
     def result(ctx: Context) -> str:
+        ctx.step("count", lambda: text)
         for number in range(notifications):
             ctx.progress(number, message="a" * (limit // 40))
         return text
@@ -47,15 +48,16 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications)
     server.resource("text://long", name="resource")(lambda: text)
     client = Deployment(server, user=None)
     urls = {**TOKEN, META_CLIENT_CAPABILITIES: {"elicitation": {"url": {}}}}
-    for body in (
-        call("result", meta=TOKEN),
-        call("sign_in", meta=urls),
-        message("prompts/get", name="prompt"),
-        message("resources/read", uri="text://long"),
+    for body, ends_with in (
+        (call("result", meta=TOKEN), steps),
+        (call("sign_in", meta=urls), "at most."),
+        (message("prompts/get", name="prompt"), "at most."),
+        (message("resources/read", uri="text://long"), "at most."),
     ):
         answer = limited(client, body, limit)
         assert (answer.status, len(json.dumps(answer.body)) <= limit) == (200, True)
         assert f"{limit} bytes" in answer.body
+        assert ends_with in answer.body
         assert text in limited(client, body, 10 * limit).body
     assert client.failures == ["result_too_large"] * 4
 
@@ -86,9 +88,10 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     server = Server("tasks")
 
     @server.tool(task="required")
-    def report(ctx: Context) -> str:
+    def report(ctx: Context, size: int = 5_000) -> str:
         ctx.run_as_task()
-        return "a" * 5_000
+        ctx.step("count", lambda: size)
+        return "a" * size
 
     client = Deployment(server, capabilities=TASKS, user=None)
     body = client.body("tasks/get", taskId=client.run_task("report"))
@@ -97,3 +100,5 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     full, short = (json.loads(answer.body)["result"] for answer in (whole, cut))
     assert short["result"]["isError"]
     assert {**short, "result": full["result"]} == full
+    too_large = client.task(client.run_task("report", size=6_000_000)).result
+    assert "run again if the call is repeated: count." in too_large["content"][0]["text"]

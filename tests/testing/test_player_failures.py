@@ -291,6 +291,7 @@ def test_results_that_are_too_large_for_a_state_or_for_the_task_table_name_their
 
     with pytest.raises(CallFailed) as failure:
         assert Player(exports).call("export").text
+    assert "will run again if the call is repeated: count, rows." in shown(failure.value)
     assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
     with pytest.raises(CallFailed) as failure:
         assert Player(exports, WITH_TASKS).call("export_later").task.structured

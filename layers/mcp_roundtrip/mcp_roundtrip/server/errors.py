@@ -93,20 +93,20 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
     if isinstance(error, Drift):
         call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
-        text += _describe_repeated(error.steps)
+        text += describe_repeated(error.steps)
         return ClientError(ProtocolError(INTERNAL_ERROR, text, {CHANGED_KEY: error.key}))
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(text), f"{kind}_raised")
 
 
-def _describe_repeated(steps: Sequence[str]) -> str:
-    """Return a sentence about the steps that a new call repeats, if there are any."""
+def describe_repeated(steps: Sequence[str]) -> str:
+    """Return a sentence about the steps that a repeated call runs again, if there are any."""
     if not steps:
         return ""
     others = ", …" if len(steps) > MAX_DESCRIBED else ""
     names = ", ".join(steps[:MAX_DESCRIBED]) + others
-    return f" These steps have run, and will run again then: {names}."
+    return f" These steps have run, and will run again if the call is repeated: {names}."
 
 
 def _is_declared(call: FeatureCall, error: MissingClientCapability) -> bool:
@@ -157,8 +157,9 @@ def unsealed_state_error(
     journal: Journal,
 ) -> ClientError:
     """Return the error of a call whose flow has expired, or whose journal is too large."""
+    repeated = describe_repeated(journal.lost_effects)
     if not isinstance(error, StateTooLarge):
-        text = f"The call took too long for another round. Call the {call.feature.kind} again."
+        text = f"The call took too long for another round. Call the {call.feature.kind} again.{repeated}"
         return _unfinished(call, requests, text, "flow_expired")
     steps = {entry.key: len(compact_json(entry.value)) for entry in journal.entries if entry.kind.is_effect}
     answers = [entry.value for entry in journal.entries if not entry.kind.is_effect]
@@ -171,9 +172,9 @@ def unsealed_state_error(
         if largest is not None:
             error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
         call.record_failure("state_too_large", error, largest_step=largest)
-        return ClientError(call.context.internal_error)
+        return ClientError(ProtocolError(INTERNAL_ERROR, f"{call.context.internal_error}{repeated}"))
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
-    return ClientError(ToolError(text), "answers_too_large")
+    return ClientError(ToolError(text + repeated), "answers_too_large")
 
 
 def _unfinished(call: FeatureCall, requests: WireInputRequests, text: str, outcome: str) -> ClientError:
@@ -243,7 +244,7 @@ def out_of_time_error(call: FeatureCall, journal: Journal) -> ClientError:
     text = (
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
         f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."
-        f"{_describe_repeated(lost)}"
+        f"{describe_repeated(lost)}"
     )
     return ClientError(CallAborted(text), "out_of_time")
 

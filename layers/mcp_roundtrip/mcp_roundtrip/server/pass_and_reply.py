@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.errors import ClientError, client_error, unaskable_error
+from mcp_roundtrip.server.errors import ClientError, client_error, describe_repeated, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
 from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
@@ -220,7 +220,8 @@ class Round(Struct, frozen=True):
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
-        return Reply(body, messages, log_fields, reason=reason, asked=asked or {})
+        repeated = describe_repeated(self.run.history.to_journal().lost_effects)
+        return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=repeated)
 
     def unfinished_reply(
         self, text: str, outcome: str, meta: Mapping[str, Any] | None = None, **fields: Any

@@ -187,7 +187,8 @@ class Reply(Struct, frozen=True):
     """The end of a request: a result or an error, the notifications before it, and fields for the log.
 
     `headers`: further HTTP headers of a result. `reason`: of a refusal, for the audit record. `asked`: the
-    method and the channel of each question that the response asks, by key.
+    method and the channel of each question that the response asks, by key. `repeated`: a sentence about the
+    steps that a repeated call runs again, for an error in place of the result.
     """
 
     body: Mapping[str, Any] | ProtocolError
@@ -196,6 +197,7 @@ class Reply(Struct, frozen=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     reason: str | None = None
     asked: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    repeated: str = ""
 
 
 class CallParams(Struct, frozen=True):

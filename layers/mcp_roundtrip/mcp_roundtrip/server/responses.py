@@ -63,7 +63,7 @@ def error_response(
         if status == 200:
             too_large = ResultTooLarge(request.max_response_bytes)
             ports.observer.record_failure("result_too_large", too_large, **reply.log_fields)
-            error = ProtocolError(INTERNAL_ERROR, str(too_large))
+            error = ProtocolError(INTERNAL_ERROR, f"{too_large}{reply.repeated}")
         plain = plain_error_response(request_id, error)
         headers = {**plain.headers, **_STATUS_HEADERS.get(status, {})}
         response = replace(plain, status=status, headers=headers)
@@ -104,10 +104,11 @@ def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> Ht
     error = ResultTooLarge(limit)
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
     assert not isinstance(reply.body, ProtocolError)
+    text = f"{error}{reply.repeated}"
     has_result_of_task = context.request.method == TASKS_GET and "result" in reply.body
     if context.request.method != TOOLS_CALL and not has_result_of_task:
-        raise ProtocolError(INTERNAL_ERROR, str(error))
-    result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], str(error))
+        raise ProtocolError(INTERNAL_ERROR, text)
+    result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], text)
     if has_result_of_task:
         result = {**reply.body, "result": result}
     if context.request.is_legacy:

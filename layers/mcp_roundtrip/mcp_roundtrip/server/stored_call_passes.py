@@ -29,7 +29,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_results, task_carrier
-from mcp_roundtrip.server.errors import ClientError, describe_open_questions
+from mcp_roundtrip.server.errors import ClientError, describe_open_questions, describe_repeated
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
@@ -102,7 +102,8 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
         return reply
     error = ResultTooLarge(MAX_RESPONSE_BYTES)
     this_round.call.record_failure("result_too_large", error)
-    return this_round.error_reply(ClientError(ToolError(str(error)), "result_too_large"))
+    text = f"{error}{describe_repeated(this_round.run.lost_effects())}"
+    return this_round.error_reply(ClientError(ToolError(text), "result_too_large"))
 
 
 def _conclusion(reply: Reply) -> Completed | TaskError:

@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.protocol.strict_json import canonical_json, compact_json
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.errors import ClientError, invalid_state
+from mcp_roundtrip.server.errors import ClientError, describe_repeated, invalid_state
 from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.task_methods import task_members
@@ -142,8 +142,8 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
         f"The caller has as many open tasks and waiting calls as the server allows: {error.limit}. "
         f"Wait until one of them has ended, answer one, or cancel a task with tasks/cancel, and {again}."
     )
-    if not is_stored and (lost := run.lost_effects()):
-        text += f" These steps have run, and will run again then: {', '.join(lost)}."
+    if not is_stored:
+        text += describe_repeated(run.lost_effects())
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
     return Refusal("task_limit_reached", TOO_MANY_REQUESTS, text, data, http_status=429)
 
