@@ -149,9 +149,11 @@ def test_malformed_metadata_of_a_legacy_request_is_invalid_params(meta: Any) -> 
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", ""])
-def test_an_unknown_legacy_version_is_refused(version: str) -> None:
-    outcome = legacy(message("tools/list", meta=None), {"mcp-protocol-version": version})
-    assert not invalid(outcome, -32022).is_legacy
+def test_an_unknown_legacy_version_is_refused_also_with_a_notification(version: str) -> None:
+    opened = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    for body in (message("tools/list", meta=None), opened):
+        assert not invalid(legacy(body, {"mcp-protocol-version": version}), -32022).is_legacy
+    assert legacy(opened, {"mcp-protocol-version": "2025-06-18"}) == Notification(opened["method"])
 
 
 @pytest.mark.parametrize("version", ["2026-07-28", "2025-03-26", "x"])

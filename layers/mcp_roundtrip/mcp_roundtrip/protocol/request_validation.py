@@ -93,7 +93,8 @@ def validate_request(
     except jsonrpc.InvalidEnvelope as failure:
         return InvalidRequest(failure.id, failure)
     if isinstance(message, Notification):
-        return message
+        refusal = _unserved_version(headers, serves_legacy=serves_legacy)
+        return message if refusal is None else InvalidRequest(None, refusal)
     session, legacy_version, has_version = None, None, _has_version(message)
     if serves_legacy and not has_version:
         session = _session(message, headers)
@@ -151,10 +152,17 @@ def _refuse_legacy(message: JsonRpcRequest, headers: Mapping[str, str], *, serve
     if message.method == constants.INITIALIZE:
         requested = message.params.get("protocolVersion")
         raise unsupported_version(requested if isinstance(requested, str) else "")
+    if (refusal := _unserved_version(headers, serves_legacy=serves_legacy)) is not None:
+        raise refusal
+
+
+def _unserved_version(headers: Mapping[str, str], *, serves_legacy: bool) -> ProtocolError | None:
+    """Return -32022 for a header with a version that is not served (2025-11-25, basic/transports)."""
     header = headers.get(constants.HEADER_PROTOCOL_VERSION)
-    if header is not None and header.strip() not in constants.SUPPORTED_VERSIONS:
-        legacy_versions = constants.LEGACY_VERSIONS if serves_legacy else ()
-        raise unsupported_version(header.strip(), (*constants.SUPPORTED_VERSIONS, *legacy_versions))
+    served = (*constants.SUPPORTED_VERSIONS, *(constants.LEGACY_VERSIONS if serves_legacy else ()))
+    if header is None or header.strip() in served:
+        return None
+    return unsupported_version(header.strip(), served)
 
 
 def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
