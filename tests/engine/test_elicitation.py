@@ -109,6 +109,21 @@ def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
         ElicitUrl("page", "Go", URL, done=bool, poll_interval_ms=interval_ms)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "example.com",
+        "javascript:pay()",
+        "https:///pay",
+        "https://:443",
+        *(f"{URL}{each}" for each in ' \\"<{|^`\x00'),
+    ],
+)
+def test_a_url_that_is_none_is_refused(url):
+    with pytest.raises(DefinitionError, match="is not a URL"):
+        ElicitUrl("page", "Go", url, done=bool)
+
+
 def test_several_pages_are_polled_together_each_at_its_own_interval():
     clock = FakeClock()
     early, often, seldom = Page(2, clock=clock), Page(20, clock=clock), Page(40, clock=clock)

@@ -31,7 +31,10 @@ T = TypeVar("T")
 
 MIN_POLL_INTERVAL_MS: Final = 1_000
 
-_ABSOLUTE_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#]\S*")
+# Without the characters that no URL has (RFC 3986; those outside of ASCII are encoded by clients).
+_ABSOLUTE_URL: Final = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?![/?#:])[^\s\x00-\x1f\x7f\"<>\\^`{|}\ud800-\udfff]+"
+)
 
 
 class _Elicitation(Question[T]):
@@ -131,8 +134,8 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
         _Elicitation.__post_init__(self)
         if not isinstance(self.url, str) or not _ABSOLUTE_URL.fullmatch(self.url):
             raise DefinitionError(
-                f"question {self.key!r}: {self.url!r:.200} is not an absolute URL; write one such as "
-                "'https://example.com/pay'"
+                f"question {self.key!r}: {self.url!r:.200} is not a URL; write an absolute one such as "
+                "'https://example.com/pay', and percent-encode what you insert"
             )
         if not callable(self.done):
             raise DefinitionError(
