@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,14 @@ def test_a_changed_journal_is_refused_or_read_as_it_is(path, new):
         {"p": -1},
         {"x": 1},
         {"j": [["a", "\ud800", 1]]},
+        {"j": [["an answer without its question", "a", {}]]},
+        {"j": [["a step with a question", "s", 1, "m", "f"]]},
+        {"j": [["default", "d", 1]]},
+        *({"j": [["now", "n", value]]} for value in (-1, 1.5, "1", True, 253_402_300_800_000)),
+        *({"j": [["time", kind, value]]} for kind in "wf" for value in (-1, 1.5, "1", True)),
+        *({"j": [["uuid", "u", value]]} for value in (1, "x", str(UUID(int=1)) + "\n")),
+        *({"j": [["random", "r", value]]} for value in (-0.1, 1.1, "1", True)),
+        *({"j": [["text", kind, 1]]} for kind in "lb"),
     ],
     ids=ascii,
 )

@@ -72,6 +72,18 @@ class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 _Count = Annotated[int, Meta(ge=0)]
 
+_VALUES: Final[Mapping[Kind, Any]] = {
+    Kind.DEFAULT: None,
+    Kind.NOW: Annotated[int, Meta(ge=0, le=253_402_300_799_999)],  # the last millisecond of datetime
+    Kind.WAKE: _Count,
+    Kind.FAILED: _Count | None,  # None after the last attempt
+    Kind.UUID: Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")],
+    Kind.RANDOM: Annotated[float, Meta(ge=0, le=1)],
+    Kind.LINK: str,
+    Kind.BEGUN: str,
+}
+"""The types of the values in an entry. Those of answers and steps are validated where they are used."""
+
 _MEMBERS: Final = {
     "flow_id": "id",
     "entries": "j",
@@ -126,9 +138,14 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         members = {name: member for name, member in data.items() if name not in ("v", "k")}
         try:
             journal = convert(members, cls)
+            for entry in journal.entries:
+                convert(entry.value, _VALUES.get(entry.kind, Any))
         except (ValidationError, UnicodeEncodeError):  # of half of a surrogate pair
             raise StateRejected("journal") from None
         if len({entry.key for entry in journal.entries}) < len(journal.entries):
+            raise StateRejected("journal")
+        # Answers, and no other entries, have a fingerprint.
+        if any((entry.fingerprint is None) is (entry.kind is Kind.ANSWER) for entry in journal.entries):
             raise StateRejected("journal")
         return journal
 
