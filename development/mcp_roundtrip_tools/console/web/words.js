@@ -10,6 +10,8 @@ const MEANINGS = {
   "replayed": "A result that the round found in the state or in the table: the code did not run again.",
   "continues": "The server ran out of time, and saved its progress in the state. The client sends the next round at once.",
   "became a task": "The call continues without its client: its journal is in the task table, and workers run it.",
+  "front door": "The public endpoint: it lists the features of all functions, and forwards calls to them.",
+  "state": "The requestState of MCP: it carries the journal, and the client sends it with the next round.",
   "journal": "What the call has asked, been answered and run so far. The state carries it from round to round.",
   "environment": "The execution environment of Lambda: the process that ran the function.",
   "new": "Lambda had to start the process (a cold start).",

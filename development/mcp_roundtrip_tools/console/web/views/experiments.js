@@ -5,6 +5,7 @@ import { button, fill, h, icon, uniqueId } from "../dom.js";
 import { stateOf } from "../rounds.js";
 import { count, sameJson } from "../format.js";
 import { summary } from "../mcp/profile.js";
+import { explained } from "../words.js";
 import { sourceEditor } from "./source_editor.js";
 
 /** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves it as it is. */
@@ -32,7 +33,7 @@ function resend(call, { experiment: before }, send) {
     ? "The call has become a task, and each of its states leads to that task."
     : "The server does not remember the first time.";
   return experiment("Send this round again",
-    `The same state and answers, as a client does whose response was lost. ${expected}`,
+    ["The same ", explained("state"), ` and answers, as a client does whose response was lost. ${expected}`],
     button("Send again", () => send(name)));
 }
 

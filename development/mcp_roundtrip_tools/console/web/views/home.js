@@ -63,7 +63,7 @@ function tileSection(tools) {
 
 function functionRow({ name, kind, file, environments }) {
   const running = environments.length > 0 ? environments.join(", ") : "no environment yet";
-  return h("li", h("code", name), h("span.chip", KINDS[kind]), h("code.hint", file),
+  return h("li", h("code", name), h("span.chip", { title: meaningOf(KINDS[kind]) }, KINDS[kind]), h("code.hint", file),
     h("span.hint", { title: meaningOf("environment") }, running));
 }
 

@@ -166,16 +166,16 @@ const PANELS = [
   { label: "Request", isReady: (round) => round.request, render: (context, call, round) => message(round.request) },
   { label: "Response", isReady: (round) => round.response, render: (context, call, round) => message(round.response) },
   { label: "Server", isReady: (round) => round.exchange, render: (context, call, round) => serverView(round.exchange) },
-  { label: "Journal", isReady: (round) => round.state, render: (context, call, round) => journalPanel(round) },
-  { label: "Experiments", isReady: (round) => round.request, render: experimentsPanel },
+  { label: "Journal", word: "journal", isReady: (round) => round.state, render: (context, call, round) => journalPanel(round) },
+  { label: "Experiments", word: "experiment", isReady: (round) => round.request, render: experimentsPanel },
   { label: "Copy as", isReady: (round) => round.response, render: copyPanel },
 ];
 
 /** Return the buttons of a round's panels, of which at most one is open below them. */
 function roundPanels(context, call, round) {
   const place = h("div.panel", { id: uniqueId("panel"), hidden: true });
-  const attributes = { class: "tab", "aria-controls": place.id };
-  const buttons = PANELS.map((panel) => button(panel.label, () => toggle(panel), attributes));
+  const buttons = PANELS.map((panel) => button(panel.label, () => toggle(panel),
+    { class: "tab", "aria-controls": place.id, title: meaningOf(panel.word) }));
   const node = h("div", h("div.panel-bar", buttons), place);
   let open = null;
 

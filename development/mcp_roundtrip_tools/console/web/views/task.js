@@ -51,7 +51,8 @@ export function tasksPage({ api }, signal) {
     h("header.page-head",
       h("h1", { tabindex: -1 }, "Tasks"),
       h("p.description",
-        "A task continues without its client: its journal is in a table. Open one to answer it, or to kill its worker.")),
+        "A task continues without its client: its ", explained("journal"), " is in a table. Open one to answer it, or to kill its ",
+        explained("worker"), ".")),
     place);
 }
 
