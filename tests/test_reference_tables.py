@@ -51,6 +51,14 @@ def names(text: str) -> set[str]:
     return {name for found, _ in rows(text) for name in found}
 
 
+def test_the_table_of_packages_has_each_one_of_the_layer():
+    lock = (ROOT / "layers/mcp_roundtrip/requirements.lock").read_text("utf-8")
+    page = (ROOT / "docs/explanation/what-is-deployed.md").read_text("utf-8")
+    first_cells = " ".join(re.findall(r"^\| (`.+?) \|", page, re.MULTILINE))
+    packages = set(re.findall(r"`([\w-]+)`", first_cells))
+    assert [name for name in re.findall(r"^[\w-]+(?===)", lock, re.MULTILINE) if name not in packages] == []
+
+
 def test_the_tables_have_exactly_the_options_of_the_platform():
     options, _, _ = OPTIONS.partition("\n## Sizes\n")
     passed_by_the_template = {"Application", "Values"}
