@@ -101,6 +101,10 @@ class MemoryStore:
                 self._write(item)
             return present
 
+    def put_all_new(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self.put_new(item)
+
     def get(self, pk: str, sk: str) -> Item | None:
         with self._lock:
             return self._find(pk, sk)
@@ -205,6 +209,10 @@ class CrashingStore:
     def put_new(self, item: Item) -> Item | None:
         self._note_entry(item)
         return self._call(f"put_new {item['sk']!s}", lambda: self.store.put_new(item))
+
+    def put_all_new(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self.put_new(item)
 
     def get(self, pk: str, sk: str) -> Item | None:
         return self._call(f"get {sk}", lambda: self.store.get(pk, sk))

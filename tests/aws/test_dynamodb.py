@@ -76,6 +76,23 @@ def test_a_write_whose_response_was_lost_is_executed_once(wire, store_losing_res
     assert (store.get("p", "N"), store.get("p", "O")["n"]) == (ITEM | {"sk": "N"}, 1)
 
 
+def test_many_new_items_need_few_requests_also_if_a_response_was_lost(wire, store_losing_responses, store):
+    items = [{"pk": "p", "sk": f"J#{number:03}"} for number in range(205)]
+    wire.lose = [print]
+    store_losing_responses.put_all_new(items)
+    assert wire.operations == ["TransactWriteItems"] * 3 + ["PutItem"] * 5
+    assert list(store.query("p")) == items
+
+
+def test_many_new_items_are_written_one_by_one_if_their_transaction_is_throttled(
+    wire, recording_store, store
+):
+    reasons = {"CancellationReasons": [{"Code": "ThrottlingError"}]}
+    wire.refuse = [(400, "TransactionCanceledException", reasons)]
+    recording_store.put_all_new([ITEM | {"sk": str(number)} for number in range(20)])
+    assert wire.operations == ["TransactWriteItems"] + ["PutItem"] * 20
+
+
 def test_an_equal_item_of_another_writer_is_a_failed_put(wire, store_losing_responses, store):
     store.put_new(ITEM)
     wire.lose = [print]

@@ -26,6 +26,8 @@ class Operation(NamedTuple):
         match name, given:
             case "put_new" | "put_new_and_update", (item, *updates):
                 return cls(name, ((item["pk"], item["sk"]), *((each.pk, each.sk) for each in updates)))
+            case "put_all_new", (items,):
+                return cls(name, tuple((item["pk"], item["sk"]) for item in items))
             case "update", (pk, sk, change):
                 return cls(name, ((pk, sk),), frozenset(change.set))
             case "get" | "query", (pk, *sk):

@@ -12,14 +12,14 @@ from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.model import Status, Task
+from mcp_roundtrip.tasks.model import CLIENT, Status, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller
 from mcp_roundtrip.tasks.related_items import Flow, put_result
 from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
 from support.faulty_store import FaultyStore
-from support.stored_tasks import CALL, StoredTasks
+from support.stored_tasks import CALL, StoredTasks, form
 
 pytest_plugins = ["support.task_stores"]
 
@@ -73,6 +73,18 @@ def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(tab
     if table.tasks.limit.max_open:
         with pytest.raises(TooManyOpenTasks):
             table.start(flow=replace(table.flow, id="other"))
+
+
+def test_a_long_journal_and_many_responses_are_written_with_one_operation_each():
+    operations: list[Any] = []
+    table = Table.over(FaultyStore(before=operations.append))
+    table.create(journal=Journal("flow", tuple(Entry(str(n), Kind.STEP, n) for n in range(30))))
+    keys = [str(n) for n in range(40)]
+    _, task = table.ask(dict.fromkeys(keys, form({})), channel=CLIENT)
+    table.tasks.update(table.principal, task.task_id, {key: {"action": "decline"} for key in keys})
+    writes = [len(each.keys) for each in operations if each.name == "put_all_new"]
+    assert writes == [30 + 1, 1, 40], "the journal has the call with it"
+    assert len(table.responses(task)) == 40
 
 
 def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):

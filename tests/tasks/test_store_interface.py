@@ -54,6 +54,21 @@ def test_one_of_many_concurrent_creations_succeeds(store):
     assert [item for item in present if item is not None] == 15 * [stored]
 
 
+@pytest.mark.parametrize("count", [0, 9, 230])
+@pytest.mark.parametrize("size", [1, 5_000])
+def test_of_many_new_items_those_that_exist_stay_and_all_others_are_written(store, count, size):
+    """As after a crash between two writes."""
+    items = [{"pk": "p", "sk": f"J#{number:03}", "v": "x" * size} for number in range(count)]
+    present = [item | {"v": "first"} for item in items[1::100]]
+    for item in present:
+        store.put_new(item)
+    for _ in range(2):
+        store.put_all_new(items)
+        assert list(store.query("p")) == [
+            item | {"v": "first"} if number % 100 == 1 else item for number, item in enumerate(items)
+        ]
+
+
 def test_partition_key_and_sort_key_identify_an_item_and_a_missing_one_is_none(store):
     for pk, sk in [("p", "M"), ("p", "A"), ("q", "M")]:
         assert store.put_new({"pk": pk, "sk": sk, "v": f"{pk}{sk}"}) is None
@@ -251,6 +266,8 @@ def test_an_item_over_the_limit_is_refused(store):
     with pytest.raises(ItemTooLarge) as refused:
         store.put_new(item_of(MAX_ITEM + 1))
     assert (refused.value.size, refused.value.limit) == (MAX_ITEM + 1, MAX_ITEM)
+    with pytest.raises(ItemTooLarge):
+        store.put_all_new([*({"pk": "p", "sk": f"J#{n}"} for n in range(20)), item_of(MAX_ITEM + 1)])
     assert store.get("p", "A") is None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from mcp_roundtrip.tasks.store_interface import (
     Update,
     Value,
     check_item_size,
+    item_size,
 )
 
 T = TypeVar("T")
@@ -51,6 +52,10 @@ _CONFLICTS: Final = frozenset({"TransactionConflict", "TransactionConflictExcept
 
 MAX_PAGES: Final = 500
 """The most pages of a query. A page has up to 1 MB."""
+
+MIN_ACTIONS: Final = 10
+MAX_ACTIONS: Final = 100
+"""How many new items are written in one transaction. The second value is DynamoDB's limit."""
 
 CONFLICT_ATTEMPTS: Final = 8
 """The attempts for a write that conflicts with a transaction. Clients do not retry such a write."""
@@ -81,6 +86,17 @@ class DynamoStore(Struct, eq=False):
                 raise
             return None if failed.present.get(WRITE_ID) == write_id else _without_write_id(failed.present)
         return None
+
+    def put_all_new(self, items: Sequence[Item]) -> None:
+        """Write items, many small ones in transactions: one request for `MAX_ACTIONS`, at twice the price."""
+        for start in range(0, len(items), MAX_ACTIONS):
+            some = items[start : start + MAX_ACTIONS]
+            if len(some) >= MIN_ACTIONS and sum(map(item_size, some)) <= MAX_ITEM:
+                with suppress(StoreError):  # a key is used, or the transaction was throttled
+                    self._transact(*({"Put": self._put_new(item)} for item in some))
+                    continue
+            for item in some:
+                self.put_new(item)
 
     def get(self, pk: str, sk: str) -> Item | None:
         key = to_attributes({"pk": pk, "sk": sk})
@@ -123,11 +139,9 @@ class DynamoStore(Struct, eq=False):
     def put_new_and_update(self, item: Item, *updates: Update) -> Sequence[Update]:
         """Write all items in one transaction. Needs only the permissions of the single writes."""
         check_item_size(item)
-        writes = [{"Put": self._put_new(item)}, *({"Update": self._update(each)} for each in updates)]
-        token = self.random_bytes(16).hex()  # makes a repeated request idempotent
         try:
-            self._repeat_on_conflict(
-                lambda: self.client.call("TransactWriteItems", TransactItems=writes, ClientRequestToken=token)
+            self._transact(
+                {"Put": self._put_new(item)}, *({"Update": self._update(each)} for each in updates)
             )
         except _ConditionFailed as failed:
             unmet = [update for number, update in enumerate(updates) if number in failed.updates]
@@ -135,6 +149,12 @@ class DynamoStore(Struct, eq=False):
                 raise
             return unmet
         return ()
+
+    def _transact(self, *writes: Mapping[str, Any]) -> None:
+        token = self.random_bytes(16).hex()  # makes a repeated request idempotent
+        self._repeat_on_conflict(
+            lambda: self.client.call("TransactWriteItems", TransactItems=writes, ClientRequestToken=token)
+        )
 
     def _put_new(self, item: Item) -> dict[str, Any]:
         condition = "attribute_not_exists(pk)"

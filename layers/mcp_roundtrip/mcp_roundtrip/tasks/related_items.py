@@ -198,12 +198,11 @@ def join_result_chunks(chunks: Iterable[Item]) -> Any:
 
 def put_history(store: TaskStore, task: Task, call: TaskCall, journal: Journal) -> None:
     """Write the call and the journal of a new task. Raises ItemTooLarge for the call or an entry."""
-    for order, entry in enumerate(journal.entries):
-        store.put_new(entry_to_item(task, entry, order))
-    for order, (key, raw) in enumerate(journal.unused_responses.items(), len(journal.entries)):
+    items = [entry_to_item(task, entry, order) for order, entry in enumerate(journal.entries)]
+    for order, (key, raw) in enumerate(journal.unused_responses.items(), len(items)):
         asked = OutstandingRequest(key, journal.outstanding[key], {}, order)
-        store.put_new(response_to_item(task, key, asked, raw))
-    store.put_new(call.to_item(task))
+        items.append(response_to_item(task, key, asked, raw))
+    store.put_all_new([*items, call.to_item(task)])
 
 
 def read_task(store: TaskStore, pk: str) -> Task | None:

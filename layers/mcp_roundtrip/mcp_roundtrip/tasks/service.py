@@ -185,9 +185,11 @@ class Tasks(Watchdog, frozen=True):
             if is_form and len(answered) < len(responses):
                 return False
             read = {key: read_response(key, asked[key].request, responses[key]) for key in answered}
-            for key in sorted(answered - written):
-                self.store.put_new(response_to_item(task, key, asked[key], read[key], via, submission))
-                written.add(key)
+            new = sorted(answered - written)
+            self.store.put_all_new(
+                [response_to_item(task, key, asked[key], read[key], via, submission) for key in new]
+            )
+            written |= answered
             left = {key: each for key, each in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(

@@ -96,11 +96,14 @@ class Update(Struct, frozen=True):
 class TaskStore(Protocol):
     """A table of items with the keys `pk` and `sk`, their attributes: `aws.dynamodb.DynamoStore`.
 
-    Each operation is atomic and strongly consistent, and raises StoreError if it fails.
+    All but `put_all_new` are atomic. Each is strongly consistent, and raises StoreError if it fails.
     """
 
     def put_new(self, item: Item) -> Item | None:
         """Write an item if its key is unused; otherwise return the existing item. Raises ItemTooLarge."""
+
+    def put_all_new(self, items: Sequence[Item]) -> None:
+        """Do the same for each item, in no order. If that fails, some are written. Raises ItemTooLarge."""
 
     def get(self, pk: str, sk: str) -> Item | None: ...
 
