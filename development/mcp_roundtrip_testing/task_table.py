@@ -252,16 +252,13 @@ class TaskTable:
     clock: FakeClock
     store: TaskStore = field(default_factory=MemoryStore)
     dispatcher: RecordingDispatcher = field(default_factory=RecordingDispatcher)
-    abandoned: list[str] = field(default_factory=list)
     max_open: int = 0
 
     def tasks(self, store: TaskStore | None = None) -> Tasks:
         """Return the tasks of an environment. A worker that will be killed has a `store` of its own."""
         store = store or self.store
         now_ms = lambda: int(self.clock() * 1000)  # noqa: E731 - as short as its use
-        return Tasks(
-            store, self.dispatcher, now_ms, on_abandoned=self.abandoned.append, max_open=self.max_open
-        )
+        return Tasks(store, self.dispatcher, now_ms, max_open=self.max_open)
 
     def task(self, task_id: str) -> Task | None:
         """Return the stored task; None if no worker was dispatched for it."""

@@ -48,15 +48,16 @@ class ResultTooLarge(TooLarge):
 
 
 class ItemTooLarge(TooLarge):
-    """A DynamoDB item of a task would have `size` bytes, and the limit is `limit`."""
+    """A DynamoDB item of a task would have `size` bytes; `limit` is the limit, `key` that of an answer."""
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, key: Any = None) -> None:
         super().__init__(
             f"an item of the task would be {size} bytes, the limit is {limit}; "
             "return references from steps instead of large values"
         )
         self.size = size
         self.limit = limit
+        self.key = key
 
 
 class LeaseLost(McpRoundtripError):

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from typing import Any
 
 from mcp_roundtrip.aws.client_interface import ClientFactory
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.deployment.settings import Settings
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.model import Task
+from mcp_roundtrip.tasks.related_items import read_call
 from mcp_roundtrip.tasks.service import Tasks
 
 
 def make_tasks(settings: Settings, observer: Observer, clients: ClientFactory) -> Tasks:
+    store = DynamoStore(clients.client("dynamodb"), settings.required("task_table"))
+
+    def identity(task: Task) -> dict[str, Any]:
+        call = None
+        with suppress(StoreError):
+            call = read_call(store, task.pk)
+        return {"task": task.task_id, "tool": call and call.name}
+
     return Tasks(
-        DynamoStore(clients.client("dynamodb"), settings.required("task_table")),
+        store,
         AwsDispatcher(clients, _clock_ms, settings.task_queue),
         clock_ms=_clock_ms,
-        on_abandoned=lambda task_id: observer.record("task_abandoned", task=task_id),
-        on_dispatch_failed=lambda task_id, error: observer.record_failure(
-            "dispatch_failed", error, task=task_id
+        on_abandoned=lambda task: observer.record("task_abandoned", **identity(task)),
+        on_dispatch_failed=lambda task, error: observer.record_failure(
+            "dispatch_failed", error, **identity(task)
         ),
         max_open=settings.max_open_tasks,
     )

@@ -40,8 +40,8 @@ from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
-from mcp_roundtrip.tasks.model import CALL, Status, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.related_items import TaskCall
+from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.related_items import TaskCall, read_call
 from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
@@ -307,13 +307,12 @@ def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
     """
 
     def begin(task: Task, reason: EndReason) -> Callable[[bool], None]:
-        item = ports.tasks().store.get(task.pk, CALL)
         # A task that a worker took, and was not abandoned, may be abandoned later. A task expires once.
         version = task.version if reason == "abandoned" else 0
         named = f"mcp-rs/v1/audit-task-end:{task.pk}:{reason}:{version}"
         record = sha256(named.encode()).hexdigest()[:32]
         operation = AuditedOperation(ports, correlation_id, record=record, method=TASK_END)
-        operation.begin_task(task, None if item is None else TaskCall.from_item(item))
+        operation.begin_task(task, read_call(ports.tasks().store, task.pk))
         return lambda has_ended: operation.end(outcome=reason if has_ended else SUPERSEDED)
 
     return replace(ports, tasks=lambda: replace(ports.tasks(), on_ending=begin))

@@ -106,7 +106,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             try:
                 self._calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
             except ItemTooLarge as error:
-                return question_results.too_large(self._idle_round(), error.limit)
+                return question_results.too_large(self._idle_round(), error)
             except UnknownTask:
                 pass  # it expired meanwhile
         return self._reply_to(task) or self._refuse_code()
@@ -125,7 +125,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         try:
             is_stored = self._calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
         except ItemTooLarge as error:
-            return question_results.too_large(self._idle_round(), error.limit)
+            return question_results.too_large(self._idle_round(), error)
         if not is_stored:
             return question_results.late(self._idle_round(task), task)
         task = self._calls.load(task.pk)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.question_channels import own_message
 from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, ToolError
-from mcp_roundtrip.internal_errors import CallAborted
+from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
 from mcp_roundtrip.protocol.strict_json import compact_json
@@ -232,9 +232,10 @@ def late(this_round: Round, parked: Task) -> Reply:
     return this_round.error_reply(ClientError(CallAborted(text), "answers_late"))
 
 
-def too_large(this_round: Round, limit: int) -> Reply:
+def too_large(this_round: Round, error: ItemTooLarge) -> Reply:
     """Build the reply to an answer that no item of the table can hold."""
-    text = f"The answer is too large: at most about {limit} bytes of JSON. Give a shorter one."
+    limit = f"at most about {error.limit} bytes of JSON"
+    text = f"The answer to the question {error.key!r} is too large: {limit}. Give a shorter one."
     return this_round.error_reply(ClientError(ToolError(text), "answers_too_large"))
 
 

@@ -96,7 +96,6 @@ def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[tuple[Task
         context.ports.observer.record("answer_refused", task=task_id, key=error.key, reason=error.reason)
         raise
     except ItemTooLarge as error:
-        problem = f"an answer is too large to be kept, at most about {error.limit} bytes"
-        raise invalid_params(problem) from None
+        raise MalformedInputResponse(error.key, "", f"at most about {error.limit} bytes of JSON") from None
     except StoreError as error:
         raise context.table_unavailable(error) from error

@@ -210,6 +210,11 @@ def read_task(store: TaskStore, pk: str) -> Task | None:
     return None if item is None else Task.from_item(item)
 
 
+def read_call(store: TaskStore, pk: str) -> TaskCall | None:
+    item = store.get(pk, CALL)
+    return None if item is None else TaskCall.from_item(item)
+
+
 def with_result(store: TaskStore, task: Task) -> Task:
     """Return the task with its result, also if that is stored in chunks."""
     if not task.result_chunks:

@@ -52,11 +52,11 @@ class Tasks(Watchdog, frozen=True):
     """The tasks of one dialect: of the tasks extension, of SEP-2322, or parked calls.
 
     No new task lives longer than `max_ttl_ms`. A user has at most `max_open` open tasks (see `limit`), in all
-    dialects together; 0 is no limit. `on_dispatch_failed` takes the id of a task, and the error.
+    dialects together; 0 is no limit. `on_dispatch_failed` takes a task, and the error.
     """
 
     random_bytes: Callable[[int], bytes] = secrets.token_bytes
-    on_dispatch_failed: Callable[[str, StoreError], None] = lambda task_id, error: None
+    on_dispatch_failed: Callable[[Task, StoreError], None] = lambda task, error: None
     dialect: str = "extension"
     max_ttl_ms: float = float("inf")
     max_open: int = 0
@@ -152,7 +152,7 @@ class Tasks(Watchdog, frozen=True):
         try:
             self.redispatch_if_stale(task, self.clock_ms())
         except StoreError as error:  # the task can still be returned
-            self.on_dispatch_failed(task.task_id, error)
+            self.on_dispatch_failed(task, error)
         return task
 
     def update(self, principal: str | None, task_id: str, responses: Mapping[str, Any]) -> None:
@@ -265,7 +265,7 @@ class Tasks(Watchdog, frozen=True):
         try:
             self.dispatcher.dispatch(task.worker, task.pk)
         except StoreError as error:
-            self.on_dispatch_failed(task.task_id, error)  # the next poll dispatches again
+            self.on_dispatch_failed(task, error)  # the next poll dispatches again
 
 
 def task_id_of(parked: Task) -> str:

@@ -128,7 +128,7 @@ def item_size(item: Item) -> int:
 def check_item_size(item: Item) -> None:
     size = item_size(item)
     if size > MAX_ITEM:
-        raise ItemTooLarge(size, MAX_ITEM)
+        raise ItemTooLarge(size, MAX_ITEM, item.get("wire"))
 
 
 def _size(value: str | int | bytes) -> int:

@@ -57,13 +57,13 @@ class Dispatcher(Protocol):
 class Watchdog(Struct, frozen=True):
     """Looks after the tasks of a store. The methods raise StoreError, and what `on_ending` raises.
 
-    `clock_ms` returns epoch milliseconds. `on_abandoned` takes the id of each abandoned task.
+    `clock_ms` returns epoch milliseconds. `on_abandoned` takes each abandoned task.
     """
 
     store: TaskStore
     dispatcher: Dispatcher
     clock_ms: Callable[[], int]
-    on_abandoned: Callable[[str], None] = lambda task_id: None
+    on_abandoned: Callable[[Task], None] = lambda task: None
     on_ending: OnEnding | None = None
 
     def end_if_due(self, task: Task) -> Task | None:
@@ -85,7 +85,7 @@ class Watchdog(Struct, frozen=True):
             ended = (change.set["st"], change.set["msg"])
             on_ended(present is not None and (present.status, present.message) == ended)
         if item is not None and reason == "abandoned":
-            self.on_abandoned(task.task_id)
+            self.on_abandoned(task)
         return present if present is not None and present.is_terminal else None
 
     def redispatch_if_stale(self, task: Task, now_ms: int) -> None:
