@@ -102,3 +102,24 @@ def test_a_default_that_a_new_build_takes_for_an_answered_question_counts_in_the
     asked = playing.call("provision").task.answer(where="here")
     builds.pop(0)
     assert asked.answer(sure=True).answer(keep=True).text == "()"
+
+
+@pytest.mark.parametrize("has_table", [True, False])
+def test_open_tasks_are_served_after_their_tool_has_lost_its_task(deployment, has_table):
+    plain = Server("rules")
+
+    @plain.tool
+    def asks_twice(ctx: Context) -> str:
+        name, size = ctx.ask(Elicit("name", "Name?", str), Elicit("size", "Size?", int))
+        return f"{name} {size}"
+
+    asked, cancelled = (deployment.run_task("asks_twice") for _ in range(2))
+    deployed = deployment.by(server=plain, has_table=has_table)
+    assert "extensions" not in deployed.result("server/discover")["capabilities"]
+    if has_table:
+        deployed.resume(asked, name="a", size=2)
+        assert deployed.text_of(asked) == "a 2"
+        deployed.result("tasks/cancel", taskId=cancelled)
+        assert deployed.status(cancelled) == "cancelled"
+    else:
+        assert [refused(send(deployed, method, asked)) for method in METHODS] == [(404, -32601)] * 3

@@ -107,9 +107,15 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             if features.forward is None:  # otherwise the owner of the tool adapts the call
                 call_tool = partial(legacy_tasks.call_tool, later[constants.TOOLS_CALL], features.tools)
                 found[constants.TOOLS_CALL] = partial(_adapt, call_tool)
-            of_tasks = legacy_tasks.TASK_HANDLERS if features.has_tasks else {}
-            found |= {method: partial(_call_with_tasks, handler) for method, handler in of_tasks.items()}
+            of_tasks = legacy_tasks.TASK_HANDLERS
+            found |= {method: partial(self._call_with_tasks, of_tasks[method]) for method in of_tasks}
         return found
+
+    def _call_with_tasks(self, handler: Handler, context: RequestContext) -> Reply | HttpResponse:
+        has_tasks = version_has_tasks(context.request.meta.protocol_version)
+        if not (has_tasks and self.features.serves_tasks(context)):
+            raise unknown_method(context.request.method)
+        return handler(context)
 
     @property
     def _has_dialect(self) -> bool:
@@ -244,12 +250,6 @@ def _requested_version(params: Mapping[str, Any]) -> str:
 
 def _ping(context: RequestContext) -> Reply:
     return Reply({})
-
-
-def _call_with_tasks(handler: Handler, context: RequestContext) -> Reply | HttpResponse:
-    if not version_has_tasks(context.request.meta.protocol_version):
-        raise unknown_method(context.request.method)
-    return handler(context)
 
 
 def _adapt(handler: Handler, context: RequestContext) -> Reply | HttpResponse:

@@ -94,7 +94,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
 
     def _handle(self, context: RequestContext, request: HttpRequest) -> HttpResponse:
         context.invocation.operation.note_request(context)
-        handler = find_handler(self._handlers_for(context.request), context.request.method)
+        handler = find_handler(self._handlers_for(context), context.request.method)
         reply: Reply | HttpResponse = context.invocation.spans.message(handler, context)
         if isinstance(reply, HttpResponse):
             return reply
@@ -105,12 +105,12 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
             )
         return result_response(context, reply, request)
 
-    def _handlers_for(self, request: ValidRequest) -> Mapping[str, Handler]:
-        if request.is_legacy:
+    def _handlers_for(self, context: RequestContext) -> Mapping[str, Handler]:
+        if context.request.is_legacy:
             return self.discovery.legacy_handlers
-        if request.method in self.features.call_handlers:
+        if context.request.method in self.features.call_handlers:
             return self.features.call_handlers
-        if self.features.has_tasks and request.method in TASK_METHODS:
+        if context.request.method in TASK_METHODS and self.features.serves_tasks(context):
             from mcp_roundtrip.server.task_methods import TASK_HANDLERS  # most servers have no tasks
 
             return TASK_HANDLERS

@@ -61,6 +61,10 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
     def has_tasks(self) -> bool:
         return any(each.task for each in self.tools.values())
 
+    def serves_tasks(self, context: RequestContext) -> bool:
+        """Whether a client can have a task, perhaps of a tool that was one before the last deployment."""
+        return self.has_tasks or context.ports.settings.task_table is not None
+
     @property
     def has_views(self) -> bool:
         """Whether any tool has results, or may ask questions, that a view shows."""
