@@ -38,12 +38,14 @@ def test_a_request_and_a_notification_are_read() -> None:
         ({"jsonrpc": "2.0", "id": 7}, 7),
         ({"jsonrpc": "2.0", "id": 7, "method": ""}, 7),
         ({"jsonrpc": "2.0", "id": 7, "method": 3}, 7),
-        ({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}, 7),
+        ({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}, None),
         ({"jsonrpc": "2.0", "id": "x", "method": "m", "params": []}, "x"),
         ({"jsonrpc": "2.0", "method": "notifications/x", "params": []}, None),
     ],
 )
-def test_other_json_is_an_invalid_request_that_echoes_a_readable_id(message: Any, id_in_reply: Any) -> None:
+def test_other_json_is_an_invalid_request_that_echoes_the_readable_id_of_a_request(
+    message: Any, id_in_reply: Any
+) -> None:
     with pytest.raises(InvalidEnvelope) as refused:
         parse_message(json.dumps(message))
     assert (refused.value.code, refused.value.id) == (INVALID_REQUEST, id_in_reply)

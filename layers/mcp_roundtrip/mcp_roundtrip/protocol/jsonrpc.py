@@ -105,9 +105,8 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
         raise InvalidEnvelope(INVALID_REQUEST, "'jsonrpc' must be \"2.0\"", request_id)
     method = message.get("method")
     if method is None and ("result" in message or "error" in message):
-        raise InvalidEnvelope(
-            INVALID_REQUEST, "Clients send requests and notifications, no responses", request_id
-        )
+        # Without the id: that of a response is the server's own.
+        raise InvalidEnvelope(INVALID_REQUEST, "Clients send requests and notifications, no responses")
     if not isinstance(method, str) or not method:
         raise InvalidEnvelope(INVALID_REQUEST, "'method' must be a non-empty string", request_id)
     params = message.get("params")
