@@ -62,6 +62,13 @@ def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(thr
     assert refused["code"] == -32600
 
 
+@pytest.mark.parametrize("capabilities", [APPS, {}], ids=["shows views", "shows none"])
+@pytest.mark.parametrize("method", ["server/discover", "tools/list"])
+def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, capabilities):
+    assert app(capabilities=capabilities).result(method)["cacheScope"] == "private"
+    assert app(Server("without views"), capabilities=capabilities).result(method)["cacheScope"] == "public"
+
+
 def test_a_view_may_be_a_file(tmp_path):
     path = tmp_path / "view.html"
     path.write_text(f"\n{DOCUMENT}")

@@ -149,8 +149,8 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             extensions[constants.SKILLS_EXTENSION] = {"directoryRead": True}
         if extensions:
             capabilities["extensions"] = extensions
-        is_varied = self.features.has_views and shows_apps(context.request.meta.capabilities)
-        if is_varied:
+        is_varied = self.features.has_views
+        if is_varied and shows_apps(context.request.meta.capabilities):
             capabilities = view_capabilities(capabilities)
         result = results.cacheable(
             options.implementation,
