@@ -141,6 +141,10 @@ def _bindings(scope: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
                 yield name, node
             case ast.Name(id=name, ctx=ast.Store()):
                 yield name, values.get(node)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                yield name, None
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                yield name, None
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
                 yield f"self.{name}", values.get(node)
 
