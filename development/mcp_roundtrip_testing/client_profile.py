@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from mcp_roundtrip.protocol.capabilities import declares
+from mcp_roundtrip.protocol.capabilities import declarable_path, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, UI_EXTENSION
 
 PROFILES: Final = Path(__file__).with_name("profiles")
@@ -68,3 +68,11 @@ class ClientProfile:
     def shows_apps(self) -> bool:
         """Whether it declares MCP Apps and shows them."""
         return self.mounts_apps and declares(self.capabilities, ("extensions", UI_EXTENSION))
+
+
+def check_capabilities(capabilities: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for a capability that no client has. Extensions may have any name."""
+    for name, members in capabilities.items():
+        if name not in ("extensions", "experimental"):
+            for dotted in (name, *(f"{name}.{member}" for member in members)):
+                declarable_path("capabilities", dotted)

@@ -26,7 +26,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.state.jws import LocalKey
-from mcp_roundtrip_testing.client_profile import ClientProfile
+from mcp_roundtrip_testing.client_profile import ClientProfile, check_capabilities
 from mcp_roundtrip_testing.conversation import Conversation
 from mcp_roundtrip_testing.environments import (
     Application,
@@ -110,6 +110,7 @@ class Player:
     _ids: Any = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
+        check_capabilities(self.capabilities)
         if self.client is not None:
             if self.always_replay:
                 raise ValueError("always_replay leaves a request no time, and no client calls that often")

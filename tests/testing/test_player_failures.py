@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import AsyncContext, Context, Elicit, NotAwaited, Server, ToolError
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, NotAwaited, Server, ToolError
 from mcp_roundtrip_testing import (
     WITH_TASKS,
     CallFailed,
@@ -263,6 +263,12 @@ def test_a_request_of_a_task_that_is_refused_fails_with_the_error():
 
 def test_a_request_may_have_a_name_that_is_no_text():
     assert Player(server).request("resources/read", uri=5)["error"]["code"] == -32020
+
+
+@pytest.mark.parametrize("capabilities", [{"samplin": {}}, {"sampling": {"tool": {}}}])
+def test_a_capability_that_no_client_has_is_refused(capabilities):
+    with pytest.raises(DefinitionError, match=r"no capability 'samplin.*; write one of"):
+        Player(server, capabilities)
 
 
 def test_a_source_that_is_no_server_is_refused(tmp_path):
