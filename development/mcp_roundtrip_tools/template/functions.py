@@ -43,7 +43,7 @@ class FunctionReader:
         except TemplateError as error:
             self.left_out.targets[name_of_function(resource)] = str(error)
             return None
-        self._note_misspelled_settings(function.environment)
+        self._note_misspelled_settings([*function.environment, *self.given])
         return replace(function, environment=_with_audience(function.environment, self.api_url))
 
     def _function(self, resource: TemplateResource) -> Function:

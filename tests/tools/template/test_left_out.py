@@ -151,9 +151,12 @@ def test_a_variable_of_all_functions_replaces_one_that_cannot_be_resolved(tmp_pa
 def test_a_variable_that_is_nearly_a_setting_is_noted_once(tmp_path):
     variables = "{Variables: {MCP_AUTH_MODE: none, MCP_ROUND_TTL: 5, MCP_API_KEY: x, POWERTOOLS_LOGLEVEL: x}}"
     other = f"Other: {{Type: AWS::Serverless::Function, Properties: {{Environment: {variables}}}}}"
-    [note] = read(write(tmp_path, f"Environment: {variables}", other)).notes
+    path = write(tmp_path, f"Environment: {variables}", other)
+    [note] = read(path).notes
     assert note.startswith("MCP_ROUND_TTL ")
     assert "MCP_ROUND_TTL_S" in note
+    given = read(path, {"MCP_MAX_ROUND": "3"}).notes
+    assert [each.split()[0] for each in given] == ["MCP_MAX_ROUND", "MCP_ROUND_TTL"]
 
 
 PARTS = {
