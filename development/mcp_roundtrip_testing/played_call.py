@@ -190,7 +190,7 @@ def describe_result(result: Mapping[str, Any], raised: BaseException | None) -> 
         case "input_required":
             return "it returned a checkpoint"
         case "task":
-            return f"it became the task {result['taskId']}"
+            return f"it became a task, which `.task` runs: {result['taskId']}"
     if not result.get("isError"):
         shown = {name: member for name, member in result.items() if name not in ("_meta", "resultType")}
         return f"it completed with {shown!r:.500}"

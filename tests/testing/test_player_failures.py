@@ -166,7 +166,7 @@ ASKS = "it asks 'size' ('How large?')"
         ("asks", {"siez": "4"}, "text", "asked: size; you answered: siez"),
         ("asks", {"size": "4", "nmae": "x"}, "text", "asked: size, name; you answered: size, nmae"),
         ("says", {"size": "4"}, "text", "asked: nothing; you answered: size"),
-        ("becomes_a_task", {"keep": True}, "task", "you answered: keep; now it became the task"),
+        ("becomes_a_task", {"keep": True}, "task", "now it became a task, which `.task` runs"),
         (
             "order",
             {"error": "no"},
