@@ -129,6 +129,15 @@ def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_c
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_cache_that_cannot_be_written_is_reported_with_the_variable_of_its_folder(tmp_path):
+    log: list[str] = []
+    tmp_path.joinpath("cache").touch()
+    Emulator(log.append, Installation(log.append, tmp_path / "cache/a", tmp_path / "python")).respond(
+        Request("GET", "/", (), b"")
+    )
+    assert "XDG_CACHE_HOME" in log[1]
+
+
 def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(tmp_path, monkeypatch):
     commands: list[list[str]] = []
 

@@ -172,8 +172,9 @@ class Installation:
         self._log(f"Installing {REQUIREMENTS[0]} for tables and buckets into {self._folder} (only once) …")
         try:
             install_packages(self._folder, [sys.executable, "-m", "pip", "install", *REQUIREMENTS])
-        except PipError as error:
-            text = f"ministack, which has tables and buckets, cannot be installed: {error}"
+        except (PipError, OSError) as error:
+            hint = ". XDG_CACHE_HOME selects another folder" if isinstance(error, OSError) else ""
+            text = f"ministack, which has tables and buckets, cannot be installed: {error}{hint}"
             self._failure = MinistackError(text)
             raise self._failure from None
         self._log(f"Installed ministack in {time.monotonic() - began_s:.0f} s")
