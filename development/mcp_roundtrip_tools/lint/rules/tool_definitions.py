@@ -23,11 +23,15 @@ _FREE: Final = frozenset(
     {"str", "int", "float", "bool", "datetime.date", "datetime.datetime", "decimal.Decimal"}
 )
 
+_LITERALS: Final = frozenset({"typing.Literal", "typing_extensions.Literal"})
+
 _OBJECT: Final = "is a nested object, and a form is flat: put its fields into the model itself"
 _LIST_OF_OBJECTS: Final = "is a list of objects, and a form is flat: ask for one after the other"
 _UNION: Final = "is a union, and a field of a form has one type: use one type, or a field for each"
 _FREE_LIST: Final = "is a list of free values, and a form needs choices: write list[Literal[…]]"
 _DICT: Final = "is a dict, and a form has fixed fields: write a field of the model for each entry"
+
+_NUMBERS: Final = "is a choice of numbers, and a form has choices of text: use Literal['1', …] or a StrEnum"
 
 
 def check_forms(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -76,7 +80,10 @@ def _problem(source: Source, annotation: ast.expr) -> str | None:
     source = made.source
     match made.node:
         case ast.ClassDef() as node:
-            return _OBJECT if _has_fields(Definition(source, node)) else None
+            has_fields = _has_fields(Definition(source, node))
+            return _OBJECT if has_fields else _NUMBERS if _counts(source, node) else None
+        case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _LITERALS:
+            return _NUMBERS if any(map(_is_number, ast.walk(inner))) else None
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _UNION if any(_is_free(source, each) for each in (left, right)) else None
         case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _LISTS:
@@ -86,6 +93,18 @@ def _problem(source: Source, annotation: ast.expr) -> str | None:
         case ast.Subscript(value=outer) | (ast.Name() as outer) if source.dotted(outer) in _DICTS:
             return _DICT
     return None
+
+
+def _counts(source: Source, node: ast.ClassDef) -> bool:
+    """Return whether a class is an enumeration of numbers."""
+    bases = [source.dotted(base) for base in node.bases]
+    values = [each.value for each in node.body if isinstance(each, ast.Assign)]
+    has_numbers = any(_is_number(each) or ast.unparse(each).endswith("auto()") for each in values)
+    return bases == ["enum.IntEnum"] or (bases == ["enum.Enum"] and has_numbers)
+
+
+def _is_number(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _is_free(source: Source, annotation: ast.expr) -> bool:
