@@ -1,8 +1,8 @@
 import pytest
 
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import DEFAULT_KIND
+from support.fake_kms import FailingKms
 from support.kms_clients import deployment, running
 from support.tokens import CONFIGURATIONS, NOW
 
@@ -10,7 +10,7 @@ from support.tokens import CONFIGURATIONS, NOW
 @pytest.fixture
 def strict_kms():
     """Return a strict KMS, to inspect and to make fail."""
-    return FakeKms()
+    return FailingKms()
 
 
 @pytest.fixture

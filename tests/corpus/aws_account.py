@@ -21,7 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from corpus.dynamodb import Table, spelled_out
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
-from mcp_roundtrip_tools.run.services.kms import FakeKms, call_operation
+from mcp_roundtrip_tools.run.services.kms import call_operation
+from support.fake_kms import FailingKms
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"
 TABLE = "corpus-tasks"
@@ -69,7 +70,7 @@ class Account:
     table: Table = field(default_factory=lambda: Table(TABLE))
     is_cut_off: bool = False
     """Whether the process that calls was killed."""
-    kms: FakeKms = field(default_factory=lambda: FakeKms(region=REGION))
+    kms: FailingKms = field(default_factory=lambda: FailingKms(region=REGION))
 
     def __post_init__(self) -> None:
         self.kms.import_key(private_key(1), key_id=SIGNING_KEY)

@@ -13,8 +13,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
-from mcp_roundtrip_tools.run.services.kms import FakeKms
-from support.fake_kms import serve
+from support.fake_kms import FailingKms, serve
 from support.kms_clients import mac_key, running, signing_key
 
 pytest_plugins = ["support.ministack"]
@@ -26,7 +25,7 @@ LONG = b"x" * 4097
 
 @pytest.fixture
 def strict_kms():
-    return FakeKms()
+    return FailingKms()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A fake KMS with P-256 signing keys and HMAC keys: the operations that the layer and its tests call.
+"""A fake KMS with P-256 signing keys and HMAC keys.
 
 Message sizes, digest lengths, key usage and states are as strict as in AWS. Policies do not count.
 """
@@ -85,15 +85,7 @@ class FakeKms:
         self._prefix = f"arn:aws:kms:{region}:{ACCOUNT}:"
         self._keys: dict[str, Key] = {}
         self._aliases: dict[str, str] = {}
-        self._failures: list[tuple[str | None, str]] = []
         self._lock = threading.RLock()
-
-    def fail_next(
-        self, count: int, code: str = "ThrottlingException", *, operation: str | None = None
-    ) -> None:
-        """Answer the next `count` requests (for `operation`, if it is given) with the error `code`."""
-        with self._lock:
-            self._failures += [(operation, code)] * count
 
     def import_key(self, material: Material, *, key_id: str | None = None) -> str:
         """Add a key with this material and return its ARN. `key_id` defaults to a new UUID."""
@@ -108,7 +100,7 @@ class FakeKms:
 
     def key(self, key_id: str) -> Key:
         """Return a key that is enabled, by its id, ARN or alias. Raises ServiceFault."""
-        key = self._find(key_id)
+        key = self.find(key_id)
         if key.state == "Disabled":
             raise ServiceFault("DisabledException", f"{key.arn} is disabled")
         if key.state != "Enabled":
@@ -116,13 +108,9 @@ class FakeKms:
         return key
 
     def call(self, operation: str, members: Answer) -> Answer:
-        """Carry out a request: count it, inject a requested failure, and call the operation."""
+        """Carry out a request: count it, and call the operation."""
         with self._lock:
             self.calls[operation] += 1
-            for number, (only, code) in enumerate(self._failures):
-                if only in (None, operation):
-                    del self._failures[number]
-                    raise ServiceFault(code, "injected")
             try:
                 answer: Answer = getattr(self, operation)(**members)
             except TypeError as error:
@@ -136,14 +124,14 @@ class FakeKms:
             )
         is_signing = (KeySpec, KeyUsage) == ECC
         material = ec.generate_private_key(ec.SECP256R1()) if is_signing else os.urandom(32)
-        return {"KeyMetadata": self._find(self.import_key(material)).metadata}
+        return {"KeyMetadata": self.find(self.import_key(material)).metadata}
 
     def CreateAlias(self, *, AliasName: str, TargetKeyId: str) -> Answer:
-        self._aliases[AliasName] = self._find(TargetKeyId).key_id
+        self._aliases[AliasName] = self.find(TargetKeyId).key_id
         return {}
 
     def DescribeKey(self, *, KeyId: str) -> Answer:
-        return {"KeyMetadata": self._find(KeyId).metadata}
+        return {"KeyMetadata": self.find(KeyId).metadata}
 
     def GetPublicKey(self, *, KeyId: str) -> Answer:
         key = self.key(KeyId)
@@ -182,20 +170,7 @@ class FakeKms:
         mac.update(Message)
         return {"KeyId": key.arn, "Mac": mac.finalize(), "MacAlgorithm": MacAlgorithm}
 
-    def DisableKey(self, *, KeyId: str) -> Answer:
-        self._find(KeyId).state = "Disabled"
-        return {}
-
-    def EnableKey(self, *, KeyId: str) -> Answer:
-        self._find(KeyId).state = "Enabled"
-        return {}
-
-    def ScheduleKeyDeletion(self, *, KeyId: str, PendingWindowInDays: int = 30) -> Answer:
-        key = self._find(KeyId)
-        key.state = "PendingDeletion"
-        return {"KeyId": key.arn, "KeyState": key.state, "PendingWindowInDays": PendingWindowInDays}
-
-    def _find(self, key_id: str) -> Key:
+    def find(self, key_id: str) -> Key:
         """Return the key of a key id, an ARN, an alias or the ARN of an alias. Raises ServiceFault."""
         name = key_id.removeprefix(self._prefix)
         key = self._keys.get(self._aliases.get(name, name.removeprefix("key/")))
