@@ -75,6 +75,21 @@ class Level(IntEnum):
     HIGH = 2
 
 
+class Planet(Enum):
+    EARTH = (1, 2)
+    MARS = date(2026, 7, 28)
+    VENUS = Decimal("1.5")
+    MOON = b"moon"
+
+
+class Aliased(BaseModel):
+    value: int = Field(alias="other")
+
+
+class Unset(BaseModel):
+    value: int | None = None
+
+
 @dataclass
 class Point:
     x: int
@@ -183,6 +198,10 @@ CARRIED = [
     (Literal[1] | bool, st.booleans() | st.just(1)),
     (bool | Level, st.booleans() | st.sampled_from(Level)),
     (bool | bytes, st.booleans() | st.binary()),
+    (Planet, st.sampled_from(Planet)),
+    (dict[Planet, list[Planet]], st.dictionaries(st.just(Planet.MARS), st.just([*Planet]))),
+    (Literal[b"a", Planet.EARTH], st.sampled_from([b"a", Planet.EARTH])),
+    (Aliased | Unset | bool, st.booleans() | st.builds(Aliased, other=st.integers())),
     (Annotated[int, Field(examples=[1])], st.integers()),
     # unions that msgspec does not decode
     (list[int] | list[str], st.lists(st.integers()) | st.lists(text)),

@@ -34,14 +34,14 @@ class StepType(Struct, frozen=True):
     def check(self) -> None:
         """Raise UsageError for an annotation that pydantic cannot use."""
         try:
-            type_adapter(self.annotation, base64_bytes=True)
+            type_adapter(self.annotation, of_step=True)
         except Exception as error:  # an author's annotation may raise anything
             raise UsageError(self._unusable(error)) from None
 
     def round_trip(self, value: Any) -> tuple[Any, Any]:
         """Return a value as JSON data, and what `revive` returns for that. Raises UsageError."""
         try:
-            types = type_adapter(self.annotation, base64_bytes=True)
+            types = type_adapter(self.annotation, of_step=True)
             data = _to_data(types, value)
         except TYPE_ERRORS as error:
             raise UsageError(self._unusable(error)) from None
@@ -87,7 +87,7 @@ class StepType(Struct, frozen=True):
     def revive(self, data: Any) -> Any:
         """Return the value that was recorded; ValueError as in `step_values.revive`."""
         try:
-            return _read_recorded(type_adapter(self.annotation, base64_bytes=True), data)
+            return _read_recorded(type_adapter(self.annotation, of_step=True), data)
         except (ValueError, *TYPE_ERRORS):
             raise ValueError("the recorded result does not fit the return annotation") from None
 

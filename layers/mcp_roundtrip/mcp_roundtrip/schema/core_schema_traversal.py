@@ -86,9 +86,11 @@ def options_of(schema: CoreSchema) -> list[Any]:
     return schema.get("expected") or [each.value for each in schema.get("members", ())]
 
 
-def option_json(value: Any) -> bytes:
-    """Return the JSON of such a value, as it is advertised."""
-    return canonical_json(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"))
+def option_json(value: Any, *, is_base64: bool = False) -> bytes:
+    """Return the JSON of such a value, as it is advertised. `is_base64`: for bytes, as in a step."""
+    bytes_mode: Any = "base64" if is_base64 else "utf8"
+    written = to_jsonable_python(value, bytes_mode=bytes_mode, fallback=repr, inf_nan_mode="strings")
+    return canonical_json(written)
 
 
 # -- plain types

@@ -76,12 +76,22 @@ class _TooManyChoices(Exception):
 
 
 def typed_validator(
-    schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None
+    schema: CoreSchema, patterns: Collection[str] = (), *, config: Any = None, of_step: bool = False
 ) -> SchemaValidator:
-    """Return the validator for a type. `patterns` are those that the JSON Schema has checked."""
-    changed = transform(schema, _Changes(patterns, definitions_of(schema)).change)
+    """Return the validator for a type. `patterns` are those that the JSON Schema has checked.
+
+    `of_step`: members have the names of fields, and bytes are Base64.
+    """
+    changed = transform(schema, _Changes(patterns, definitions_of(schema), of_step).change)
     # Otherwise models use the validators that they have, without the changes.
     return SchemaValidator(changed, config, _use_prebuilt=False)
+
+
+def is_misread(schema: CoreSchema) -> bool:
+    """Return whether pydantic's own validator may take true for 1 here, or finds no option by its JSON."""
+    if schema["type"] == "union":
+        return any(each["type"] == "bool" for _, each in children(schema))
+    return not all(isinstance(each, _SCALARS) for each in options_of(schema))
 
 
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
@@ -105,6 +115,7 @@ def invalid_value(error: ValidationError, root: str) -> InvalidValue:
 class _Changes(Struct, frozen=True):
     patterns: Collection[str]
     definitions: Mapping[str, CoreSchema]
+    of_step: bool
 
     def change(self, schema: dict[str, Any], original: CoreSchema) -> dict[str, Any]:
         kind = schema.get("type")
@@ -113,11 +124,10 @@ class _Changes(Struct, frozen=True):
                 schema["choices"] = self._checked_choices(schema, original)
             case "str" if schema.get("pattern") in self.patterns:
                 del schema["pattern"]
-            case "enum" | "literal":
-                if not all(isinstance(each, _SCALARS) for each in options_of(schema)):
-                    members = schema.get("members") or options_of(schema)
-                    by_json = {option_json(each): each for each in members}
-                    return _wrapped(partial(_read_option, by_json), schema)
+            case "enum" | "literal" if is_misread(schema):
+                members = schema.get("members") or options_of(schema)
+                by_json = {option_json(each, is_base64=self.of_step): each for each in members}
+                return _wrapped(partial(_read_option, by_json), schema)
             case "tagged-union":
                 tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
@@ -151,7 +161,7 @@ class _Changes(Struct, frozen=True):
     def _accepts(self, schema: Any) -> Accepts:
         """Return the check by the JSON Schema of a type, which is compiled for the first value."""
         whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
-        compiled = cache(lambda: _json_schema_validator(whole))
+        compiled = cache(lambda: _json_schema_validator(whole, by_alias=not self.of_step))
 
         def accepts(value: Any) -> bool:
             validator = compiled()
@@ -175,10 +185,10 @@ class _Changes(Struct, frozen=True):
         return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
 
 
-def _json_schema_validator(schema: Any) -> Any:
+def _json_schema_validator(schema: Any, *, by_alias: bool) -> Any:
     """Return the validator of the JSON Schema of a type; None if pydantic cannot describe the type."""
     try:
-        return compile_schema(JsonSchemaGenerator().generate(schema))
+        return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))
     except PydanticUserError:
         return None
 
@@ -246,8 +256,8 @@ def _limit_collisions(value: Any) -> Any:
         return value
     try:
         colliding = counts.by_hash.setdefault(hash(value), set())
-    except TypeError:  # not hashable; pydantic refuses it with a message of its own
-        return value
+    except TypeError:  # of the key of a dict, pydantic would raise the TypeError itself
+        raise PydanticCustomError("unhashable", "Input should be hashable") from None
     colliding.add(hash(repr(value)))
     if len(colliding) > MAX_COLLISIONS:
         problem = f"More than {MAX_COLLISIONS} different values have the same hash; send fewer at once"

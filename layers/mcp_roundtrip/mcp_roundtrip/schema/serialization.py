@@ -25,8 +25,8 @@ from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
-from mcp_roundtrip.schema.core_schema_traversal import CoreSchema, children, nodes
-from mcp_roundtrip.schema.pydantic_validator import typed_validator
+from mcp_roundtrip.schema.core_schema_traversal import nodes
+from mcp_roundtrip.schema.pydantic_validator import is_misread, typed_validator
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
@@ -38,18 +38,21 @@ JsonResult = tuple[Any, str]
 _BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
-def type_adapter(annotation: Any, *, base64_bytes: bool = False) -> TypeAdapter[Any]:
-    """Return the cached TypeAdapter, which takes no boolean for a number. Raises one of `TYPE_ERRORS`."""
+def type_adapter(annotation: Any, *, of_step: bool = False) -> TypeAdapter[Any]:
+    """Return the cached TypeAdapter, which takes no boolean for a number. Raises one of `TYPE_ERRORS`.
+
+    `of_step`: members have the names of fields, and bytes are Base64.
+    """
     try:
         hash(annotation)
     except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
-        return _build(annotation, base64_bytes)
+        return _build(annotation, of_step)
     # Literal["a", "b"] equals Literal["b", "a"], but their schemas differ.
-    return _cached(annotation, base64_bytes, "" if isinstance(annotation, type) else repr(annotation))
+    return _cached(annotation, of_step, "" if isinstance(annotation, type) else repr(annotation))
 
 
-def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapter[Any]:
-    config = _BASE64 if base64_bytes else None
+def _build(annotation: Any, of_step: bool, spelling: str = "") -> TypeAdapter[Any]:
+    config = _BASE64 if of_step else None
     try:
         adapter = TypeAdapter(annotation, config=config)
     except PydanticUserError as error:
@@ -60,14 +63,9 @@ def _build(annotation: Any, base64_bytes: bool, spelling: str = "") -> TypeAdapt
         else:  # a dataclass or a TypedDict takes it under another name
             alias: Any = TypeAliasType("Alias", annotation)
             adapter = TypeAdapter(alias, config=config)
-    if any(map(_is_union_with_booleans, nodes(adapter.core_schema))):
-        adapter.validator = typed_validator(adapter.core_schema, config=config)
+    if any(map(is_misread, nodes(adapter.core_schema))):
+        adapter.validator = typed_validator(adapter.core_schema, config=config, of_step=of_step)
     return adapter
-
-
-def _is_union_with_booleans(schema: CoreSchema) -> bool:
-    """Return whether pydantic may take True for 1 in values of a type, or 1 for True."""
-    return schema["type"] == "union" and any(each["type"] == "bool" for _, each in children(schema))
 
 
 _cached = lru_cache(maxsize=512)(_build)
