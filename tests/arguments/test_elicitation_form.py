@@ -1,7 +1,7 @@
 """Form elicitation: the restricted schema, and reading answers."""
 
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Literal, Optional
@@ -17,6 +17,7 @@ from pydantic import (
     RootModel,
     SecretStr,
     TypeAdapter,
+    create_model,
     field_validator,
     model_validator,
 )
@@ -199,6 +200,7 @@ def test_choices_are_shown_in_their_order():
         (float, {"type": "number"}, 3, 3.0),
         (date, {"type": "string", "format": "date"}, "2026-07-28", date(2026, 7, 28)),
         (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
+        (Literal["a"] | Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
         (
             list[Color],
             {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
@@ -342,6 +344,13 @@ def test_null_counts_as_left_out_for_an_optional_field():
 def test_null_is_no_value_of_a_required_field(name):
     label = AllFields.model_fields[name].title or name
     assert [line.partition(":")[0] for line in refused(AllFields, ANSWER | {name: None})] == [label]
+
+
+@pytest.mark.parametrize("annotation", [UUID, time, date, Annotated[str, Field(pattern="^a")]])
+def test_an_empty_text_counts_as_left_out_for_an_optional_field_whose_type_refuses_it(annotation):
+    form = Form.from_model(create_model("Model", field=(annotation | None, None), note=(str, "n")))
+    parsed = form.parse({"field": "", "note": ""})
+    assert (parsed.field, parsed.note) == (None, "")
 
 
 def test_null_stays_a_value_of_an_optional_field_that_accepts_it():

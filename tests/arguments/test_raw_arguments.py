@@ -1,5 +1,7 @@
 """Tools with their own JSON Schema."""
 
+import math
+
 import pytest
 from mcp_types import Tool
 
@@ -93,6 +95,12 @@ def test_a_boolean_property_which_makes_clients_lose_every_tool_is_refused(membe
         raw({"type": "object", "properties": {"a": member, "b": {"items": True}}})
 
 
+@pytest.mark.parametrize("number", [10**400, math.inf])
+def test_a_number_that_javascript_reads_as_infinity_is_refused(number):
+    with pytest.raises(DefinitionError, match=r"write .* numbers below"):
+        raw({"type": "object", "properties": {"a": {"maximum": number}}})
+
+
 def test_a_value_that_only_looks_like_a_reference_is_accepted():
     schema = {
         "type": "object",
@@ -124,7 +132,6 @@ DRAFT_7 = {"$schema": "http://json-schema.org/draft-07/schema#"}
         doubling(30, lambda schema: {"properties": {"a": schema}}),
         doubling(30, lambda schema: {"items": schema}),
         doubling(30, lambda schema: {"additionalProperties": schema}, is_cycle=True),
-        {"type": "object", "anyOf": [{"minimum": 10**4000}]},
         {"type": "object", "dependentRequired": {key: [*map(str, range(600))] for key in "abcdefgh"}},
         {**DRAFT_7, "type": "object", "dependencies": {key: [*map(str, range(600))] for key in "abcdefgh"}},
         {

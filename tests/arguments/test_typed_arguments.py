@@ -85,6 +85,17 @@ def test_defaults_literals_optionals_and_constraints_are_in_the_schema():
     }
 
 
+def test_an_option_that_occurs_twice_is_in_the_schema_once():
+    class Shade(Enum):
+        RED = 1
+        CRIMSON = 1
+        BLUE = 2
+
+    def tool(shade: Shade): ...
+
+    assert Arguments.from_function(tool).json_schema()["$defs"]["Shade"]["enum"] == [1, 2]
+
+
 def test_only_titles_of_the_author_are_in_the_schema():
     def tool(size: Size, titled: Titled, own: Annotated[int, Field(title="Mine")], point: Point): ...
 

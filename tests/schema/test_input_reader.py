@@ -200,7 +200,7 @@ EXCEPTIONS: dict[str, list[tuple[Any, Any]]] = {
         (Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)], " "),
     ],
     "limits": [(Annotated[str, Field(pattern="[a-z]{1,128}")], "a" * 400_000)],
-    "work": [(list[Annotated[int, Field(ge=0, le=10**901)]], [10**900] * 10_000)],
+    "work": [(list[Annotated[int, Field(ge=0, multiple_of=1)]], [10**900] * 10_000)],
     "alternatives": [(list[alike(50)], [{"a49": 1}] * 5_000)],
     "collisions": [(set[int], [number * hash_info.modulus for number in range(1_000)])],
     "keys": [

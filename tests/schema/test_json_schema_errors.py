@@ -292,6 +292,11 @@ def test_common_patterns_match_anywhere_in_a_text(pattern: str, text: str) -> No
     assert "pattern" in refusal({"a": "?" * 10}, properties={"a": {"pattern": pattern}})
 
 
+def test_an_address_with_a_name_is_no_email() -> None:
+    assert refusal({"a": "Name <a@b.example>"}, properties={"a": {"format": "email"}})
+    assert raw(properties={"a": {"format": "email"}}).validate({"a": "a@b.example"})
+
+
 @pytest.mark.parametrize("name", ["base64", "base64url"])
 def test_the_formats_of_pydantic_for_base64_are_asserted(name: str) -> None:
     schema = {"format": name}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date
 from enum import Enum, IntEnum
@@ -37,6 +38,9 @@ class Tree(BaseModel):
 class Leaf(BaseModel):
     kind: Literal["leaf"]
     value: int
+
+
+class Name(RootModel[str]): ...
 
 
 class Branch(BaseModel):
@@ -159,6 +163,8 @@ class Days(Enum):
         dict[Literal[1, 2], int],
         dict[Level, int],
         dict[Leaf, int],
+        dict[Name, int],
+        OrderedDict[tuple[int, int], int],
         set[Leaf],
         frozenset[list[int]],
     ],

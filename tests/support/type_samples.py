@@ -1,6 +1,6 @@
 """Types of every kind that pydantic describes, each of which accepts what its JSON Schema says."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -35,6 +35,7 @@ from mcp_roundtrip import McpHeader
 class Color(Enum):
     RED = "red"
     BLUE = "blue"
+    CRIMSON = "red"  # an alias
 
 
 class Level(Enum):
@@ -232,6 +233,8 @@ ZOO: dict[str, Any] = {
     "Iterable": Iterable[int],
     "dict": dict[str, int],
     "Counter": Counter[str],
+    "Counter of numbers": Counter[int],
+    "OrderedDict": OrderedDict[int, str],
     "int keys": dict[int, str],
     "float keys": dict[float, str],
     "bool keys": dict[bool, int],

@@ -110,7 +110,7 @@ def _choice(schema: dict[str, Any], keyword: str, definitions: dict[str, Any]) -
     titled = [{"const": branch.get("const"), "title": branch.get("title")} for branch in branches]
     if branches != [schema] and all(option["const"] and option["title"] for option in titled):
         return {"type": "string", keyword: titled}
-    return {"type": "string", "enum": [option for options in values for option in options]}
+    return {"type": "string", "enum": [*dict.fromkeys(option for options in values for option in options)]}
 
 
 def _multiple_choice(name: str, schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:

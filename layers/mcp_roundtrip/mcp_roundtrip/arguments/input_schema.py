@@ -127,7 +127,7 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
         return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
-        name = (found["name"] or found["other"]).rpartition(".")[2]
+        name = type_name(found["name"] or found["other"])
         if name.endswith("Context"):
             return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
         return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
@@ -137,8 +137,9 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
         return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
     if code == "invalid-for-json-schema":
         return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
-    first = str(error).partition("\n")[0].rstrip(".")
-    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {first}); {SUPPORTED_TYPES}"
+    lines = str(error).splitlines() or [""]
+    line = lines[-1 if isinstance(error, SchemaError) else 0].strip(" .").removeprefix("SchemaError: ")
+    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {line}); {SUPPORTED_TYPES}"
 
 
 def _text(annotation: Any) -> str:

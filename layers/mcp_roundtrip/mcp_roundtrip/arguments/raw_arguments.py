@@ -11,7 +11,7 @@ from mcp_roundtrip.arguments.signature import Signature
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
-from mcp_roundtrip.protocol.strict_json import compact_json
+from mcp_roundtrip.protocol.strict_json import is_portable_json
 from mcp_roundtrip.schema.input_reader import SchemaReader
 from mcp_roundtrip.schema.pattern_checks import check_patterns
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
@@ -93,10 +93,8 @@ def _check(schema: dict[str, Any]) -> None:
             raise DefinitionError(
                 f"property {name!r} of input_schema is {member}; write {'{}' if member else {'not': {}}}"
             )
-    try:
-        compact_json(schema)
-    except (TypeError, ValueError):
-        raise DefinitionError("input_schema is not JSON; write text, numbers, lists and dicts") from None
+    if not is_portable_json(schema):
+        raise DefinitionError("input_schema is not JSON; write text, numbers below 1.8e308, lists and dicts")
     with named_errors(INPUT_SCHEMA):
         check_patterns(schema)
     check_cost(schema)

@@ -143,6 +143,15 @@ def with_exact_integers(value: Any) -> Any:
     return value
 
 
+def is_portable_json(value: Any) -> bool:
+    """Return whether a value is JSON without numbers that JavaScript reads as Infinity, such as 10**400."""
+    try:
+        json.loads(compact_json(value), parse_int=_parse_float)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def exceeds_depth(value: Any, levels: int) -> bool:
     containers = [value] if isinstance(value, (dict, list)) else []
     for _ in range(levels):

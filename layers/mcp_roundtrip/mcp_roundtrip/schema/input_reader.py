@@ -27,6 +27,7 @@ from mcp_roundtrip.schema.json_schema_errors import (
     compile_schema,
     problem_lines,
 )
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
@@ -107,12 +108,16 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in self.optional}
         empty -= {name for name in self.nullable if raw.get(name, "") is None}
-        return self.validator.without_refused(raw, empty) if empty else raw
+        return self._own_validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
     def validator(self) -> SchemaValidator:
         """The validator of the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
         return compile_schema(self.json_schema(), self.schema_name)
+
+    @property
+    def _own_validator(self) -> SchemaValidator:
+        return self.validator
 
 
 class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
@@ -136,6 +141,11 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
     @cached_property
     def is_plain(self) -> bool:
         return is_plain_to_read(self.types.core_schema)
+
+    @cached_property
+    def _own_validator(self) -> SchemaValidator:
+        """The validator of the type: the schema of a form has not all of its patterns and formats."""
+        return self.validator if self.root else compile_schema(build_json_schema(self.types))
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:

@@ -10,7 +10,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 from pydantic_core import core_schema
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.strict_json import compact_json
+from mcp_roundtrip.protocol.strict_json import is_portable_json
+from mcp_roundtrip.schema.core_schema_traversal import option_json
 from mcp_roundtrip.schema.pattern_checks import check_patterns
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
@@ -69,7 +70,16 @@ class JsonSchemaGenerator(GenerateJsonSchema):
         return made
 
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        made = super().dict_schema(schema)
+        return self._with_names(super().dict_schema(schema), schema)
+
+    def ordered_dict_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_names(super().ordered_dict_schema(schema), schema)
+
+    def counter_schema(self, schema: Any) -> JsonSchemaValue:
+        return self._with_names(super().counter_schema(schema), schema)
+
+    def _with_names(self, made: JsonSchemaValue, schema: Any) -> JsonSchemaValue:
+        """Describe the names of an object that are the keys of a dict."""
         if self.mode == "validation":
             if names := _KEY_SCHEMAS.get(schema.get("keys_schema", {}).get("type", "any")):
                 made.setdefault("propertyNames", names)
@@ -109,7 +119,10 @@ class JsonSchemaGenerator(GenerateJsonSchema):
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
         self._enums.add(schema["cls"].__name__)
-        return super().enum_schema(schema)
+        return _without_repetition(super().enum_schema(schema))
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        return _without_repetition(super().literal_schema(schema))
 
     def generate(
         self, schema: core_schema.CoreSchema, mode: JsonSchemaMode = "validation"
@@ -139,22 +152,21 @@ def build_json_schema(
 
 
 def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:
-    if _is_json(schema):
+    if is_portable_json(schema):
         return
     for part in subschemas(schema):
         for keyword in ("default", "examples"):
-            if not _is_json(part.get(keyword)):
+            if not is_portable_json(part.get(keyword)):
                 del part[keyword]
-    if not _is_json(schema):
-        raise DefinitionError("the schema has NaN or Infinity; write numbers that JSON has")
+    if not is_portable_json(schema):
+        raise DefinitionError("the schema has NaN, Infinity or a larger number; write numbers below 1.8e308")
 
 
-def _is_json(value: Any) -> bool:
-    try:
-        compact_json(value)
-    except ValueError:
-        return False
-    return True
+def _without_repetition(schema: JsonSchemaValue) -> JsonSchemaValue:
+    """Leave out an option that occurs twice, as an alias of a member: draft-07 demands unique ones."""
+    if "enum" in schema:
+        schema["enum"] = [*{option_json(each): each for each in schema["enum"]}.values()]
+    return schema
 
 
 def _untitled(schema: JsonSchemaValue, cls: Any) -> JsonSchemaValue:

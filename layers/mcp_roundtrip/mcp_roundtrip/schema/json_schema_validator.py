@@ -37,7 +37,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         except jsonschema_rs.ValidationError as error:
             place = format_location(name, error.instance_path)
             if error.kind.name == "$ref":
-                problem = f"a $ref leads nowhere: {error.message}; define it under $defs"
+                problem = f"a $ref leads nowhere: {error.message}; define it under $defs, and leave out $id"
             else:
                 problem = f"{error.message}; write what {dialect_of(schema)} allows"
             raise DefinitionError(f"{place}: {problem}") from None
@@ -105,6 +105,7 @@ def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validat
         # The default engine backtracks. A document of the network is never fetched.
         pattern_options=jsonschema_rs.RegexOptions(),
         validate_formats=True,
+        email_options=jsonschema_rs.EmailOptions(allow_display_text=False),
         offline=True,
         **options,
     )

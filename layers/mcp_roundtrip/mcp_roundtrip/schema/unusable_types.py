@@ -65,7 +65,7 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return "Enum has no members; write an enumeration that has some"
         case "enum" | "literal":
             return _options_problem(options_of(schema))
-        case "dict" | "counter":
+        case "dict" | "ordered-dict" | "counter":
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
             return _items_problem(dereference(schema.get("items_schema", {}), definitions))
@@ -99,6 +99,8 @@ def _keys_problem(keys: CoreSchema) -> str | None:
     """Return why no name of a JSON object is a key, or None. pydantic reads numbers from names."""
     if keys.get("type") in _NEVER_TEXT and not keys.get("root_model"):
         return f"the names of a JSON object are text, and never {_name(keys)}; write a list of objects"
+    if _is_unhashable(keys):
+        return f"a dict cannot have keys of {_name(keys)}, which has no hash; write a list of objects"
     options = options_of(keys)
     if not options or any(option_json(each).startswith(b'"') for each in options):
         return None
@@ -106,10 +108,14 @@ def _keys_problem(keys: CoreSchema) -> str | None:
 
 
 def _items_problem(items: CoreSchema) -> str | None:
-    cls = items.get("cls")  # of a model or a dataclass
-    if items.get("type") in _NEVER_HASHABLE or (cls is not None and cls.__hash__ is None):
+    if items.get("type") in _NEVER_HASHABLE or _is_unhashable(items):
         return f"a set cannot hold {_name(items)}, which has no hash; write a list"
     return None
+
+
+def _is_unhashable(schema: CoreSchema) -> bool:
+    cls = schema.get("cls")  # of a model or a dataclass
+    return cls is not None and cls.__hash__ is None
 
 
 def _name(schema: CoreSchema) -> str:
