@@ -10,6 +10,10 @@ NESTED = "(a{1,90}){1,20}[bc]"
 MEMBERS = [f"a{number:07}" for number in range(40)]
 """Names of members that require each other."""
 
+OPTIONS = [f"option {number}" for number in range(9_000)]
+OBJECT = {"type": "object", "properties": {name: {"type": "integer"} for name in OPTIONS[:800]}}
+"""What a refusal would copy into each of its errors."""
+
 STRICT_OBJECTS = {
     "type": "object",
     "properties": {
@@ -78,6 +82,16 @@ RAW: dict[str, dict[str, Any]] = {
                 "additionalProperties": {"type": "integer"},
             },
         },
+    },
+    "raw_options": {"type": "object", "properties": {"items": {"items": {"enum": OPTIONS}}}},
+    "raw_alternatives": {
+        "type": "object",
+        "properties": {"items": {"items": {"anyOf": [OBJECT, {"required": ["a"], **OBJECT}]}}},
+    },
+    "raw_optional": {
+        "type": "object",
+        "properties": {f"{number:07}": {"type": "integer", "default": 1} for number in range(900)},
+        "required": [f"required {number}" for number in range(900)],
     },
     "raw_dependent": {
         "type": "object",

@@ -14,7 +14,7 @@ from pydantic import AnyUrl, BaseModel, Field, JsonValue, PostgresDsn
 from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
-from support.costly_schemas import NESTED, RAW, SEARCH
+from support.costly_schemas import NESTED, OPTIONS, RAW, SEARCH
 from support.costly_types import Folder, Record, Wide, alike, choices
 
 
@@ -103,12 +103,15 @@ _ports = replace(make_ports(), observer=LogObserver())
 
 server = Server("exposed", ports=lambda: _ports)
 
+_option: Any = Literal[tuple(OPTIONS)]
+
 PLAIN: Mapping[str, tuple[str, Any]] = {
     "integers": ("items", list[int]),
     "numbers": ("items", set[int]),
     "models": ("items", list[Eight]),
     "mapped": ("items", dict[str, Eight]),
     "records": ("items", list[Record]),
+    "options": ("items", list[_option]),
     "chosen": ("items", list[Chosen]),
     "alike_choices": ("items", list[Alike]),
     "animals": ("items", list[Cat | Dog | Point | Eight]),

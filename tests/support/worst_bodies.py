@@ -151,6 +151,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "a long text in a wide model": lambda: tool("wide", "value", '{"zzz":' + string("a") + "}"),
     "many values in a wide model": lambda: tool("wide", "value", f'{{"zzz":{repeated("{}", most=MANY)}}}'),
     "records in a short list": lambda: tool("records", "items", repeated("{}", room=4_000)),
+    "none of many options in a short list": lambda: tool("options", "items", repeated("0", room=4_000)),
     "choices that double": lambda: tool(
         "chosen", "items", repeated(nested("1", 7, f'{{"child":{SLOT}}}'), most=MANY // 8)
     ),
@@ -203,6 +204,9 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "raw: unevaluated names": lambda: arguments("raw_unevaluated", members("1", most=MANY, prefix="a")),
     "raw: names": lambda: tool("raw_names", "items", members("1", most=600, prefix="A")),
     "raw: names of no pattern": lambda: tool("raw_names", "last", members("1", most=MANY)[:-1] + ',"z":""}'),
+    "raw: none of many options": lambda: tool("raw_options", "items", repeated("0", most=13_000)),
+    "raw: alternatives with members": lambda: tool("raw_alternatives", "items", repeated("0", most=3_000)),
+    "raw: null for many members": lambda: arguments("raw_optional", members("null", most=900)),
     "raw: members that require members": lambda: tool(
         "raw_dependent", "items", repeated(members("1", most=40), most=MANY // 41)
     ),

@@ -124,7 +124,11 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
 """The members that a plain core schema may have, by its type. Members that are false do not count."""
 
 MAX_PLAIN_FIELDS: Final = 50
-"""Fields of a plain record. `{}` has an error of 1 KB for each, and a short list may have many `{}`."""
+MAX_PLAIN_OPTIONS: Final = 1_000
+"""Fields of a plain record, and characters of the texts of a plain enumeration.
+
+A short list may have many `{}`, and `{}` has an error of 1 KB for each field. An error has all texts.
+"""
 
 _ANNOTATIONS: Final = frozenset({"title", "description", "examples", "deprecated"})
 """Keywords of JSON Schema that refuse no value."""
@@ -153,6 +157,7 @@ def _is_plain(schema: CoreSchema) -> bool:
         and "allow" not in (config.get("extra_fields_behavior"), schema.get("extra_behavior"))
         and len(schema.get("fields", ())) <= MAX_PLAIN_FIELDS
         and all(isinstance(each, str) for each in options_of(schema))
+        and sum(map(len, options_of(schema))) <= MAX_PLAIN_OPTIONS
         and (kind != "dict" or schema.get("keys_schema", {}).get("type") == "str")
         and (kind != "enum" or not _has_missing(schema["cls"]))
         and (kind != "list" or "items_schema" in schema)

@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.pattern_checks import BASE64
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, escaped, resolve, subschemas
-from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size
+from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size, error_size
 
 
 class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -48,20 +48,21 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     def without_refused(self, value: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
         """Leave out each of the named members whose value is refused."""
-        found = {name: self.errors("#", {name: value[name]}) for name in names}
-        refused = {name for name, errors in found.items() if any(each.instance_path for each in errors)}
+        parts = {name: self._part(f"#/properties/{escaped(name)}") for name in names}
+        refused = {name for name, part in parts.items() if part and not part.is_valid(value[name])}
         return {name: each for name, each in value.items() if name not in refused}
 
     def errors(self, pointer: str, value: Any) -> list[jsonschema_rs.ValidationError]:
         """Return the errors of JSON data by the subschema of `shallow` at a pointer.
 
-        If there may be many, return only the first: each error has a copy of the invalid part.
+        If there may be many, return only the first: each error has a copy of the invalid part, and of what
+        the schema demands.
         """
         is_moved = pointer in self.shallow.get("$defs", ())
         validator = self._part(f"#/$defs/{escaped(pointer)}" if is_moved else pointer)
         if validator is None:
             return []
-        if self.costs.whole.checks * copied_size(value) <= MAX_ERRORS:
+        if self.costs.whole.checks * copied_size(value) * self._error_size <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
             validator.validate(value)
@@ -77,6 +78,13 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
     def shallow(self) -> dict[str, Any]:
         """The schema in which `not: {not: ...}` is around references and alternatives."""
         return _shallow(self.schema)
+
+    @cached_property
+    def _error_size(self) -> int:
+        """Thousands of bytes of the largest error, without the invalid part."""
+        nodes = [*subschemas(self.shallow)]
+        operands = (node[name] for node in nodes for name in _IN_ERRORS if name in node)
+        return 1 + max(map(error_size, operands), default=0)
 
     @cached_property
     def _parts(self) -> dict[str, jsonschema_rs.Validator | None]:
@@ -150,6 +158,9 @@ MAX_ERRORS: Final = 40_000
 _GROUPS: Final = ("anyOf", "oneOf")
 _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")
 """Keywords that depend on the alternatives beside them, or that no error needs."""
+
+_IN_ERRORS: Final = ("enum", "const", "pattern", "not")
+"""Keywords whose operand an error contains."""
 
 _ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
 """Dialects in which `$ref` hides the keywords beside it."""

@@ -266,8 +266,16 @@ def _work_of_pairs(value: Any) -> int:
 
 def copied_size(value: Any) -> int:
     """Return the size of a copy of JSON data: a thousand bytes of text are as much as a value."""
-    text = sum(len(each) if each.isascii() else 4 * len(each) for each in _texts(value))
-    return value_size(value) + text // 1_000
+    return value_size(value) + _bytes_of_text(value) // 1_000
+
+
+def error_size(operand: Any) -> int:
+    """Return the thousands of bytes that a copy of a keyword's operand adds to an error."""
+    return (100 * value_size(operand) + _bytes_of_text(operand)) // 1_000
+
+
+def _bytes_of_text(value: Any) -> int:
+    return sum(len(each) if each.isascii() else 4 * len(each) for each in _texts(value))
 
 
 def _texts(value: Any) -> Iterator[str]:
