@@ -1,6 +1,6 @@
 """Why a JSON Schema refuses JSON data: the places, and what should be there. Values are never quoted.
 
-The validator is asked for the errors within references and alternatives, for half a second at most.
+The validator is asked for the errors within alternatives, for half a second at most.
 """
 
 from __future__ import annotations
@@ -89,19 +89,24 @@ class Explanation(Struct, eq=False):
 
     validator: SchemaValidator
     work_left: int = MAX_EXPLANATION_WORK
-    open_references: set[tuple[str, int]] = field(default_factory=set)
+    open_places: set[tuple[str, int]] = field(default_factory=set)
 
     def problems(self, value: Any) -> Iterator[Problem]:
         """Yield the problems of an invalid value, those of unknown members last."""
         return self._reasons(_Place("#", value, ()))
 
     def _reasons(self, place: _Place) -> Iterator[Problem]:
+        key = (place.pointer, id(place.value))
+        if key in self.open_places:
+            return
+        self.open_places.add(key)
         found = False
         for error in _without_consequences(self._errors(place)):
             part = place.part(error.instance_path)
             for problem in self._problems(error, part.at(_pointer(error.schema_path))):
                 found = True
                 yield problem
+        self.open_places.discard(key)
         if not found:
             yield place.path, "Input does not fit the schema"
 
@@ -124,10 +129,6 @@ class Explanation(Struct, eq=False):
                 inner = _Place(_pointer(of_name.schema_path), name, (*path, name))
                 for _, problem in self._problems(of_name, inner):
                     yield inner.path, problem.replace("Input", "The name", 1)
-            case "not", {
-                "schema": {"not": {"$ref": str(to)} | {"$dynamicRef": str(to)} | {"$recursiveRef": str(to)}}
-            }:
-                yield from self._reference(place.at(_fragment(to)))
             case "not", {"schema": {"not": {"anyOf": branches} | {"oneOf": branches} as group}}:
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
@@ -136,13 +137,6 @@ class Explanation(Struct, eq=False):
                 yield path, keyword_text(keyword, resolve(self.validator.schema, place.pointer))
             case _:
                 yield path, _text(error)
-
-    def _reference(self, place: _Place) -> Iterator[Problem]:
-        key = (place.pointer, id(place.value))
-        if key not in self.open_references:
-            self.open_references.add(key)
-            yield from self._reasons(place)
-            self.open_references.discard(key)
 
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest.
@@ -160,7 +154,7 @@ class Explanation(Struct, eq=False):
         elif (name := _refused_by_all(of_type)) is not None:
             yield branches[0].part([name]).path, _any_of(each.members[name] for each in of_type)
         elif of_type:
-            yield from self._reference(min(of_type, key=lambda each: each.count).place)
+            yield from self._reasons(min(of_type, key=lambda each: each.count).place)
         else:
             yield path, _any_of(str(each.other_type) for each in tried)
 
@@ -175,11 +169,11 @@ class Explanation(Struct, eq=False):
         return _Alternative(place, len(errors), next(map(_text, of_type), None), members)
 
     def _resolved(self, place: _Place) -> _Place:
-        """Return the place that a reference leads to."""
+        """Return the place that a reference leads to: it is compiled once for all references to it."""
         for _ in range(MAX_SCHEMA_DEPTH):
             match resolve(self.validator.shallow, place.pointer):
-                case {"allOf": [{"not": {"not": {"$ref": str(reference)}}}], **others} if not others:
-                    place = place.at(_fragment(reference))
+                case {"$ref": str(reference), **others} if not others:
+                    place = place.at(reference)
                 case _:
                     break
         return place
@@ -213,7 +207,3 @@ def _without_consequences(errors: list[ValidationError]) -> list[ValidationError
 
 def _pointer(steps: list[str | int]) -> str:
     return "#" + "".join(f"/{escaped(str(step))}" for step in steps)
-
-
-def _fragment(reference: str) -> str:
-    return f"#{reference.partition('#')[2]}"

@@ -1,8 +1,8 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
-Errors are those of a copy of the schema, in which each reference and each group of alternatives is one check
-without errors of its own: those of alternatives within alternatives would take exponential time.
-`json_schema_errors` asks for the errors within, one after the other.
+Errors are those of a copy of the schema, in which each group of alternatives is one check without errors of
+its own: those of alternatives within alternatives would take exponential time. `json_schema_errors` asks for
+the errors within, one after the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import Struct
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.pattern_checks import BASE64
-from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, dialect_of, escaped, resolve, subschemas
+from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, escaped, resolve, subschemas
 from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size, error_size
 
 
@@ -58,8 +58,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
         If there may be many, return only the first: each error has a copy of the invalid part, and of what
         the schema demands.
         """
-        is_moved = pointer in self.shallow.get("$defs", ())
-        validator = self._part(f"#/$defs/{escaped(pointer)}" if is_moved else pointer)
+        validator = self._part(pointer)
         if validator is None:
             return []
         if self.costs.whole.checks * copied_size(value) * self._error_size <= MAX_ERRORS:
@@ -76,7 +75,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @cached_property
     def shallow(self) -> dict[str, Any]:
-        """The schema in which `not: {not: ...}` is around references and alternatives."""
+        """The schema in which `not: {not: ...}` is around alternatives."""
         return _shallow(self.schema)
 
     @cached_property
@@ -92,7 +91,7 @@ class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for ca
 
     @cached_property
     def _registry(self) -> jsonschema_rs.Registry:
-        return jsonschema_rs.Registry([(_ROOT, _with_own_formats(self.schema)), (_SHALLOW, self.shallow)])
+        return jsonschema_rs.Registry([(_SHALLOW, self.shallow)])
 
     def _part(self, pointer: str) -> jsonschema_rs.Validator | None:
         """Return the validator of a subschema of `shallow`; None if there is no such place."""
@@ -135,21 +134,17 @@ def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
     targets = {str(node.get("$ref")) for node in subschemas(copied)}
     # A reference may lead into alternatives, which are moved.
     moved = {each: resolve(copied, each) for each in targets if re.search("/(any|one)Of/", each)}
-    is_hidden = any(name in dialect_of(schema) for name in _ONLY_REFERENCE)
     for node in [*subschemas(copied)]:
-        groups = {keyword: node.pop(keyword) for keyword in _GROUPS if keyword in node}
-        references = {keyword: f"{_ROOT}{node.pop(keyword)}" for keyword in REFERENCES if keyword in node}
-        if references and is_hidden:
-            node.clear()
+        if node.get("$ref") in moved:
+            node["$ref"] = f"#/$defs/{escaped(node['$ref'])}"
         for keyword in _NOT_EXPLAINED:
             node.pop(keyword, None)
-        checks = [{"not": {"not": {keyword: each}}} for keyword, each in (groups | references).items()]
+        checks = [{"not": {"not": {keyword: node.pop(keyword)}}} for keyword in _GROUPS if keyword in node]
         if checks:
             node["allOf"] = [*node.get("allOf", ()), *checks]
     return {**copied, "$defs": {**copied.get("$defs", {}), **moved}} if moved else copied
 
 
-_ROOT: Final = "json-schema:///root"
 _SHALLOW: Final = "json-schema:///shallow"
 
 MAX_ERRORS: Final = 40_000
@@ -161,9 +156,6 @@ _NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "descripti
 
 _IN_ERRORS: Final = ("enum", "const", "pattern", "not")
 """Keywords whose operand an error contains."""
-
-_ONLY_REFERENCE: Final = ("draft-07", "draft-06", "draft-04")
-"""Dialects in which `$ref` hides the keywords beside it."""
 
 _NO_LONG_TEXT: Final = {"maxLength": 10_000}  # 4 MB of "(" take 224 MB to parse
 _FORMATS: Final[Mapping[str, Mapping[str, Any]]] = {
