@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from mcp_roundtrip.internal_errors import InvalidValue
+from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, is_plain_to_write
 from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from support.json_values import values
 from support.type_samples import ZOO
 
@@ -106,7 +106,7 @@ def test_what_a_plain_type_writes_is_valid_if_it_is_read_back(annotation: Any, d
         is_read_back = True
     except ValueError:
         is_read_back = False
-    assert is_read_back is SchemaValidator.compile(schema).is_valid(json.loads(written))
+    assert is_read_back is CompiledSchema.compile(schema).is_valid(json.loads(written))
 
 
 class Open(BaseModel, extra="allow"):

@@ -33,8 +33,8 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
+from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.json_schema_generator import NUMBER_PATTERN
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.costly_types import alike
 from support.json_values import values, verdicts
@@ -121,7 +121,7 @@ def check_form(form: Form) -> None:
 def test_arguments_are_accepted_exactly_as_by_the_schema_which_its_validation_agrees_with(name: str) -> None:
     found = arguments_of(ZOO[name])
     schema = found.json_schema()
-    validation = SchemaValidator.compile(schema)
+    validation = CompiledSchema.compile(schema)
 
     def read(value: Any) -> None:
         if not validation.is_valid(value):
@@ -228,14 +228,14 @@ UNLISTED = {"collisions"}
 def test_each_exception_is_a_disagreement_with_the_schema(name: str) -> None:
     for annotation, value in EXCEPTIONS[name]:
         found = arguments_of(annotation)
-        assert SchemaValidator.compile(found.json_schema()).is_valid({"x": value})
+        assert CompiledSchema.compile(found.json_schema()).is_valid({"x": value})
         assert not is_accepted(found.validate, {"x": value})
 
 
 @pytest.mark.parametrize("name", OF_FORMS)
 def test_each_exception_of_forms_is_a_disagreement_with_the_schema(name: str) -> None:
     form = Form.from_model(Window)
-    assert SchemaValidator.compile(form.requested_schema).is_valid(OF_FORMS[name])
+    assert CompiledSchema.compile(form.requested_schema).is_valid(OF_FORMS[name])
     assert not is_accepted(form.parse, OF_FORMS[name])
     assert is_accepted(form.parse, {"note": None})  # null, which a form cannot describe
 

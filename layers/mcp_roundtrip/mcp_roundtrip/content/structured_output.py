@@ -16,12 +16,12 @@ from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema import serialization
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_write
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, problem_lines
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.pydantic_validator import invalid_value
+from mcp_roundtrip.schema.refusal_reasons import compile_schema, problem_lines
+from mcp_roundtrip.schema.typed_values import invalid_value
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 
 
 class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -46,7 +46,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         return is_plain_to_write(serialization.type_adapter(self.annotation).core_schema)
 
     @cached_property
-    def _validator(self) -> SchemaValidator:
+    def _validator(self) -> CompiledSchema:
         return compile_schema(self.json_schema, f"{self.name}: outputSchema")
 
     def untyped_to_json(self, value: Any) -> serialization.JsonResult:

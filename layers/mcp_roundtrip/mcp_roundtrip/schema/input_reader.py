@@ -20,20 +20,20 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
-from mcp_roundtrip.schema.json_schema_errors import (
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
+from mcp_roundtrip.schema.refusal_reasons import (
     MAX_EXPLANATION_WORK,
     Explanation,
     ValuePath,
     compile_schema,
     problem_lines,
 )
-from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
+from mcp_roundtrip.schema.typed_values import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 
 MAX_CONVERSIONS: Final = 1_000
 MAX_PARSED_VALUES: Final = 20_000
@@ -111,12 +111,12 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         return self._own_validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
-    def validator(self) -> SchemaValidator:
+    def validator(self) -> CompiledSchema:
         """The validator of the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
         return compile_schema(self.json_schema(), self.schema_name)
 
     @property
-    def _own_validator(self) -> SchemaValidator:
+    def _own_validator(self) -> CompiledSchema:
         return self.validator
 
 
@@ -143,7 +143,7 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         return is_plain_to_read(self.types.core_schema)
 
     @cached_property
-    def _own_validator(self) -> SchemaValidator:
+    def _own_validator(self) -> CompiledSchema:
         """The validator of the type: the schema of a form has not all of its patterns and formats."""
         return self.validator if self.root else compile_schema(build_json_schema(self.types))
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.arguments.raw_arguments import INPUT_SCHEMA, RawArguments
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
@@ -40,7 +40,7 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
             for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
                 is_given = member == "inputSchema" and isinstance(feature.parameters, RawArguments)
                 name = INPUT_SCHEMA if is_given else member
-                SchemaValidator.compile(definition[member], f"{feature.name}: {name}")
+                CompiledSchema.compile(definition[member], f"{feature.name}: {name}")
         except DefinitionError as error:
             yield feature, error
 

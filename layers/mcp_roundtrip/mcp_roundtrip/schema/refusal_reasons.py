@@ -20,7 +20,7 @@ from mcp_roundtrip.schema.validation_cost import MAX_WORK
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]  # the path, and what should be there
@@ -28,14 +28,14 @@ Problem = tuple[ValuePath, str]  # the path, and what should be there
 MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
 
-def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> SchemaValidator:
-    """Compile a schema: see `SchemaValidator.compile`."""
-    from mcp_roundtrip.schema.json_schema_validator import SchemaValidator  # 4 ms; plain types need none
+def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> CompiledSchema:
+    """Compile a schema: see `CompiledSchema.compile`."""
+    from mcp_roundtrip.schema.compiled_schema import CompiledSchema  # 4 ms; plain types need none
 
-    return SchemaValidator.compile(schema, name)
+    return CompiledSchema.compile(schema, name)
 
 
-def problem_lines(validator: SchemaValidator, value: Any, root: str) -> list[str]:
+def problem_lines(validator: CompiledSchema, value: Any, root: str) -> list[str]:
     """Return a line for each problem of JSON data with the name `root`; none for valid data."""
     if validator.is_valid(value):
         return []
@@ -87,7 +87,7 @@ class _Alternative(Struct, frozen=True, eq=False):
 class Explanation(Struct, eq=False):
     """Explains one value, whose parts are known by `id`: it must not change."""
 
-    validator: SchemaValidator
+    validator: CompiledSchema
     work_left: int = MAX_EXPLANATION_WORK
     open_places: set[tuple[str, int]] = field(default_factory=set)
 

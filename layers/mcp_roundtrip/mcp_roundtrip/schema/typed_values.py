@@ -37,8 +37,8 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     transform,
 )
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.json_schema_errors import compile_schema
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
+from mcp_roundtrip.schema.refusal_reasons import compile_schema
 from mcp_roundtrip.schema.validation_cost import value_size
 
 _HASHED: Final = {
@@ -161,7 +161,7 @@ class _Changes(Struct, frozen=True):
     def _accepts(self, schema: Any) -> Accepts:
         """Return the check by the JSON Schema of a type, which is compiled for the first value."""
         whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
-        compiled = cache(lambda: _json_schema_validator(whole, by_alias=not self.of_step))
+        compiled = cache(lambda: _compiled_schema(whole, by_alias=not self.of_step))
 
         def accepts(value: Any) -> bool:
             validator = compiled()
@@ -185,7 +185,7 @@ class _Changes(Struct, frozen=True):
         return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
 
 
-def _json_schema_validator(schema: Any, *, by_alias: bool) -> Any:
+def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
     """Return the validator of the JSON Schema of a type; None if pydantic cannot describe the type."""
     try:
         return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))

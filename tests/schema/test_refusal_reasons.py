@@ -15,8 +15,8 @@ from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
-from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation
-from mcp_roundtrip.schema.json_schema_validator import SchemaValidator
+from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+from mcp_roundtrip.schema.refusal_reasons import MAX_EXPLANATION_WORK, Explanation
 from mcp_roundtrip.schema.validation_cost import MAX_COST, SHORT_INPUT, SchemaCosts
 
 
@@ -97,9 +97,9 @@ def test_validation_agrees_with_jsonschema_and_each_refusal_has_a_reason(
         if error.validator == "uniqueItems":  # of an enum: it changes no verdict
             return
         with pytest.raises(DefinitionError):
-            SchemaValidator.compile(whole)
+            CompiledSchema.compile(whole)
         return
-    validator = SchemaValidator.compile(whole)
+    validator = CompiledSchema.compile(whole)
     assert validator.is_valid(value) is expected
     assert expected or list(Explanation(validator).problems(value))
 
@@ -126,7 +126,7 @@ def test_a_member_that_others_require_is_named(schema: dict[str, Any]) -> None:
 
 def test_a_limit_that_draft_4_excludes_is_named() -> None:
     schema = {"$schema": "http://json-schema.org/draft-04/schema#", "minimum": 1, "exclusiveMinimum": True}
-    validator = SchemaValidator.compile(schema)
+    validator = CompiledSchema.compile(schema)
     assert list(Explanation(validator).problems(1)) == [((), "Input should be more than 1")]
 
 
@@ -141,7 +141,7 @@ def test_keywords_that_a_reference_hides_in_early_drafts_are_no_reasons(draft: s
 def test_the_reasons_copy_no_long_text() -> None:
     text = "a" * 1_000_000
     schema = {"anyOf": [{"type": "string", "maxLength": 1, "const": "b", "format": "date"}] * 20}
-    validator = SchemaValidator.compile(schema)
+    validator = CompiledSchema.compile(schema)
     tracemalloc.start()
     try:
         assert list(Explanation(validator).problems(text))
@@ -151,7 +151,7 @@ def test_the_reasons_copy_no_long_text() -> None:
 
 
 def test_errors_that_would_copy_more_than_40_mb_are_not_collected() -> None:
-    validator = SchemaValidator.compile({"required": [str(number) for number in range(39)]})
+    validator = CompiledSchema.compile({"required": [str(number) for number in range(39)]})
     assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 200_000})) == 39
     assert len(validator.errors("#", {"text": "\N{GRINNING FACE}" * 300_000})) == 1
 
@@ -169,7 +169,7 @@ def test_a_short_input_is_checked_in_time_by_the_costliest_schema(value: Any) ->
     schema = {"anyOf": costly}
     assert 3_500 < SchemaCosts(schema).whole.checks <= MAX_COST
     assert len(compact_json(value)) <= SHORT_INPUT
-    validator = SchemaValidator.compile(schema)
+    validator = CompiledSchema.compile(schema)
     assert validator.costs.exceeded_bound(value, SHORT_INPUT) is None
     assert validator.costs.exceeded_bound(value, SHORT_INPUT + 1) is None
 
@@ -199,7 +199,7 @@ RECURSIVE = {
 
 
 def test_an_explanation_takes_bounded_work() -> None:
-    validator = SchemaValidator.compile({"$ref": "#/$defs/node", "$defs": {"node": RECURSIVE}})
+    validator = CompiledSchema.compile({"$ref": "#/$defs/node", "$defs": {"node": RECURSIVE}})
     explanation = Explanation(validator)
     assert list(explanation.problems({"other": deep(15)}))
     assert explanation.work_left >= MAX_EXPLANATION_WORK // 10

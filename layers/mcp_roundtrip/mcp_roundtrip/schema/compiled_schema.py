@@ -1,7 +1,7 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
 Errors are those of a copy of the schema, in which each group of alternatives is one check without errors of
-its own: those of alternatives within alternatives would take exponential time. `json_schema_errors` asks for
+its own: those of alternatives within alternatives would take exponential time. `refusal_reasons` asks for
 the errors within, one after the other.
 """
 
@@ -23,7 +23,7 @@ from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, escaped, resol
 from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size, error_size
 
 
-class SchemaValidator(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
+class CompiledSchema(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
     """A compiled JSON Schema. Do not change `schema`."""
 
     schema: Mapping[str, Any]
