@@ -25,12 +25,14 @@ FLOW: Final = Feature(
 )
 LONG_FLOW: Final = Feature(("slow step", "other slow step", "third slow step", "form"), task="optional")
 TASK_FLOW: Final = Feature(("form", "task", "step"), task="optional")
+CATALOGS: Final = tempfile.TemporaryDirectory()
+"""Removed at the end of the process."""
 
 
 @cache
 def catalog(feature: Feature, changed: bool = False, hides: bool = False) -> Path:
     """Write the catalog of the owners `play` and `full`, or one that differs from them."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
+    with tempfile.NamedTemporaryFile("w", dir=CATALOGS.name, delete=False) as file:
         file.write(_catalog_text(feature, changed, hides))
     return Path(file.name)
 
