@@ -108,9 +108,16 @@ def test_lines_of_a_tool_have_the_level_of_its_server_that_lambda_sets():
     assert {line["message"] for line in found} - {"audited"} == {"cancelled"}
 
 
-def test_lines_of_requests_are_not_written_if_the_level_of_powertools_is_above_that_of_lambda():
-    request, levels = call("cancel", {"order": "A-1"}), {"POWERTOOLS_LOG_LEVEL": "WARNING"}
-    found = {line["message"] for line in logged(request, AWS_LAMBDA_LOG_LEVEL="INFO", **levels)}
+@pytest.mark.parametrize(
+    "levels",
+    [
+        {"POWERTOOLS_LOG_LEVEL": "WARNING", "AWS_LAMBDA_LOG_LEVEL": "INFO"},
+        {"AWS_LAMBDA_LOG_LEVEL": "WARN"},
+    ],
+    ids=str,
+)
+def test_lines_of_requests_are_not_written_below_the_higher_level_of_powertools_and_lambda(levels):
+    found = {line["message"] for line in logged(call("cancel", {"order": "A-1"}), **levels)}
     assert "request_completed" not in found
     assert "cancelled" in found
 
