@@ -65,7 +65,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "==": lambda call: call == True,  # noqa: E712
     "<": lambda call: call < 3,
     "sorted": lambda call: sorted([call, 1]),
-    "f-string": lambda call: f"{call}",
+    "f-string": lambda call: f"{call:>9}",
     "str": str,
     "for": list,
     "in": lambda call: "x" in call,
