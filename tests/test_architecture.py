@@ -256,12 +256,13 @@ def test_public_class_names_are_unique():
     assert {name for name, count in defined.items() if count > 1} == SHARED_CLASS_NAMES.keys()
 
 
-LONGEST_MODULE = 330
+LONGEST_MODULE = 350
 """Lines. In reviews every longer module had two responsibilities."""
 
 
 def test_no_module_exceeds_the_maximum_length():
-    lengths = {module.as_posix(): len((PACKAGE / module).read_text().splitlines()) for module in modules()}
+    paths = [*PACKAGE.rglob("*.py"), *DEVELOPMENT.rglob("*.py"), *DEVELOPMENT.rglob("*.js")]
+    lengths = {path.as_posix(): len(path.read_text("utf-8").splitlines()) for path in paths}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_MODULE} == {}
 
 
