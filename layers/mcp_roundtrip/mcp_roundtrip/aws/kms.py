@@ -155,7 +155,6 @@ class KmsSigner:
     def __init__(self, client: AwsClient, key: KmsKey) -> None:
         self._client = client
         self._key = key
-        self._is_verified = False
 
     @property
     def key_members(self) -> Mapping[str, str]:
@@ -175,11 +174,10 @@ class KmsSigner:
             if answer["KeyId"] != self._key.arn:
                 raise KeyServiceError("signed_by_another_key")
             signature = jws.raw_signature(answer["Signature"])
-        # The first signature is verified: with a wrong public key for the ARN, no token would be valid.
+        # With a wrong public key for the ARN, no token would be valid.
         public_key = self._key.loaded_public_half().public_key
-        if not self._is_verified and not jws.is_valid_signature(signature, signing_input, public_key):
+        if not jws.is_valid_signature(signature, signing_input, public_key):
             raise KeyServiceError("public_key_of_another_key")
-        self._is_verified = True
         return signature
 
 
