@@ -1,15 +1,18 @@
 import json
 import socket
-from functools import partial
 from typing import Any, Final
 
 import pytest
 
+from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
+from mcp_roundtrip.deployment.aws_ports import AwsPorts
+from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip_testing.ports import RecordingObserver
 from support.aws_clients import CLIENTS, FUNCTION, KINDS
-from support.scripted_server import hang, reset, respond, scripted
+from support.scripted_server import reset, respond, scripted
 
 WEATHER: Final[Any] = ("weather", {}, {}, 9)
 """Arguments of a call that is forwarded."""
@@ -36,9 +39,9 @@ def clients(request, now):
 
 @pytest.fixture
 def forward(aws, clients):
-    client = clients.invoke_client()
-    yield partial(invoke_owner, client)
-    client.close()
+    ports = AwsPorts(Settings(AuthMode.NONE, owners="*"), RecordingObserver(), clients)
+    yield ports.forward
+    ports._invoke_client.close()
 
 
 def test_text_is_forwarded_without_escaping_but_a_lone_surrogate(aws, forward):
@@ -74,8 +77,12 @@ def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(aws, forwa
     assert len(aws.requests) == 1
 
 
-def test_an_owner_that_does_not_respond_or_cannot_be_reached_is_a_failed_owner(aws, forward):
-    aws.script = [hang()]
+def test_an_owner_that_does_not_respond_in_time_or_cannot_be_reached_is_a_failed_owner(aws, forward):
+    def respond_late(connected):
+        connected.server.over.wait(1.5)
+        return respond(200, {})(connected)
+
+    aws.script = [respond_late]
     with fails_with("timeout"):
         forward("weather", {}, {}, 1)
     aws.close()

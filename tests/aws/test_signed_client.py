@@ -1,15 +1,18 @@
 import os
+import socket
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from mcp_roundtrip.aws import connections
 from mcp_roundtrip.aws.client_interface import NoResponse, NotSent
 from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
-from mcp_roundtrip.aws.connections import MAX_KEPT
+from mcp_roundtrip.aws.connections import MAX_KEPT, Connections
 from mcp_roundtrip.aws.signing import AwsCredentials
+from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, respond_and_close, scripted, send
 from support.signed_callers import Caller, calling, fails_with
 
@@ -62,6 +65,56 @@ def test_a_response_that_arrives_slowly_cannot_outlast_the_timeout():
 
     with calling(drip, retries=retry_connection, timeout_s=0.2) as call, fails_with("timeout", NoResponse):
         call()
+
+
+def test_the_timeout_of_a_request_includes_the_time_in_which_it_was_sent(monkeypatch):
+    times = iter([0.0])  # before the request
+    monkeypatch.setattr(connections, "time", SimpleNamespace(monotonic=lambda: next(times, 60.0)))
+
+    def respond_late(connected):
+        connected.server.over.wait(0.05)
+        return OK(connected)
+
+    with calling(respond_late, retries=retry_connection) as call, fails_with("timeout", NoResponse):
+        call()
+
+
+def test_a_request_may_take_longer_than_a_connection_to_be_sent():
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        endpoint = endpoint_of(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        sender = Connections(endpoint, MAX_IDLE_S, connect_timeout_s=0.1)
+        sending = pool.submit(sender.request, "POST", "/", (), bytes(10_000_000), 9)
+        assert not wait([sending], 0.2).done, "nobody reads it yet"
+        accepted, _ = listening.accept()
+        with accepted, accepted.makefile("rb") as received:
+            assert b"".join(iter(received.readline, b"\r\n")).startswith(b"POST / HTTP/1.1\r\n")
+            assert len(received.read(10_000_000)) == 10_000_000
+            accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            assert sending.result().body == b"{}"
+
+
+def test_the_connection_of_a_failed_response_is_closed_at_once():
+    closed = threading.Event()
+
+    def wait_for_end(connected):
+        connected.socket.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
+        if not connected.socket.recv(1):
+            closed.set()
+        return False
+
+    with calling(wait_for_end, retries=retry_connection, timeout_s=0.1) as call:
+        with fails_with("timeout", NoResponse) as failed:
+            call()
+        assert closed.wait(9), f"{failed} refers to the response"
+
+
+def test_kept_connections_are_closed_with_their_client():
+    with scripted() as server:
+        sender = Connections(endpoint_of(server.url), MAX_IDLE_S)
+        sender.request("POST", "/", (), b"", 9)
+        connected = sender._kept[0][1].sock
+        del sender
+        assert connected.fileno() == -1
 
 
 def test_a_throttled_call_is_repeated_after_longer_pauses():

@@ -163,7 +163,6 @@ class Connections:
         try:
             connection.connect()
         except (OSError, UnicodeError) as error:  # UnicodeError: a label of over 63 characters
-            connection.close()
             if isinstance(error, ssl.SSLError):
                 raise NoResponse("SSLError") from error
             code = "timeout" if isinstance(error, TimeoutError) else "EndpointConnectionError"
