@@ -26,7 +26,8 @@ from mcp_roundtrip.auth.callers import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import strict_json
-from mcp_roundtrip.tasks.model import TASK, Task, WorkState
+from mcp_roundtrip.tasks.model import Task, WorkState
+from mcp_roundtrip.tasks.related_items import read_task
 from mcp_roundtrip.tasks.store_interface import (
     Absent,
     Below,
@@ -155,10 +156,9 @@ class TaskLimit(Struct, frozen=True):
 
     def _has_ended(self, pk: str, deadline_ms: int) -> bool:
         now_ms = self.clock_ms()
-        item = self.store.get(pk, TASK)
-        if item is None:
+        task = read_task(self.store, pk)
+        if task is None:
             return True
-        task = Task.from_item(item)
         # The worker of a cancelled task runs until its current step has ended.
         is_worked_on = task.lease_until_ms is not None and task.lease_until_ms > now_ms
         is_idle = not task.worker and task.work_state is not WorkState.AWAITING  # a parked call

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import strict_json
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task, json_value
-from mcp_roundtrip.tasks.related_items import stored_responses
+from mcp_roundtrip.tasks.model import OutstandingRequest, Task, json_value
+from mcp_roundtrip.tasks.related_items import read_task, stored_responses
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 from mcp_roundtrip.tasks.store_interface import Item
 
@@ -118,10 +118,9 @@ class QuestionLinks(Struct, frozen=True):
         tool = str(link["tool"])
         if int(link["dead"]) <= self.tasks.clock_ms():
             return LinkedQuestions("expired", tool)
-        item = self.tasks.store.get(str(link["call"]), TASK)
-        if item is None:
+        task, keys = read_task(self.tasks.store, str(link["call"])), strict_json.parse_json(str(link["keys"]))
+        if task is None:
             return LinkedQuestions("ended", tool)
-        task, keys = Task.from_item(item), strict_json.parse_json(str(link["keys"]))
         open_requests = linked_requests(task.requests)
         requests = {key: open_requests[key] for key in keys if key in open_requests}
         if not requests:

@@ -175,7 +175,7 @@ class Tasks(Watchdog, frozen=True):
         which they came: a question of an app can be answered on the page. Raises UnknownTask, ItemTooLarge
         for a response, and MalformedInputResponse if one of them is no result of its request.
         """
-        submission, written = self.random_bytes(8).hex(), set[str]()
+        submission = self.random_bytes(8).hex()
         for _ in range(WRITE_ATTEMPTS):
             task = self._read(pk)
             asked = {key: each for key, each in task.requests.items() if each.channel in channels}
@@ -185,11 +185,9 @@ class Tasks(Watchdog, frozen=True):
             if is_form and len(answered) < len(responses):
                 return False
             read = {key: read_response(key, asked[key].request, responses[key]) for key in answered}
-            new = sorted(answered - written)
             self.store.put_all_new(
-                [response_to_item(task, key, asked[key], read[key], via, submission) for key in new]
+                [response_to_item(task, key, asked[key], read[key], via, submission) for key in sorted(read)]
             )
-            written |= answered
             left = {key: each for key, each in task.requests.items() if key not in answered}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(
@@ -253,11 +251,11 @@ class Tasks(Watchdog, frozen=True):
         return pk
 
     def _read(self, pk: str) -> Task:
-        item = self.store.get(pk, TASK)
+        task = read_task(self.store, pk)
         # DynamoDB deletes expired items late.
-        if item is None or int(item["exp"]) * 1000 <= self.clock_ms():
+        if task is None or task.expires_s * 1000 <= self.clock_ms():
             raise UnknownTask(task_id_in(pk))
-        return Task.from_item(item)
+        return task
 
     def _dispatch(self, task: Task) -> None:
         if not task.worker:  # a parked call: its caller's next call runs it
