@@ -107,6 +107,7 @@ def test_a_changed_question_before_later_effects_is_drift_that_names_the_change(
         ({"elicitation": {"url": {}}}, Elicit("k", "?", str), {"elicitation": {"form": {}}}),
         ({"elicitation": {}}, ElicitUrl("k", "?", "https://x.test", bool), {"elicitation": {"url": {}}}),
         ({"sampling": {}}, Sample("k", "?", 1, {"tools": []}), {"sampling": {"tools": {}}}),
+        ({"sampling": {}}, Sample("k", "?", 1, {"toolChoice": {}}), {"sampling": {"tools": {}}}),
         (
             {"sampling": {}},
             Sample("k", "?", 1, {"includeContext": "thisServer"}),

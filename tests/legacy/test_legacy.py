@@ -15,7 +15,11 @@ def add(ctx: Context, a: int, b: int) -> dict[str, int]:
     return {"sum": a + b}
 
 
-server.tool(name="plain")(lambda: 3)
+@server.tool
+def plain() -> int:
+    return 3
+
+
 server.resource("notes://all", name="all")(lambda: "all")
 
 

@@ -76,15 +76,33 @@ def test_agreeing_headers_are_accepted(name: str, header: str) -> None:
 
 @pytest.mark.parametrize(
     ("method", "params"),
-    [("tools/list", {"_meta": META}), ("server/discover", {}), ("tasks/get", {"taskId": "t", "_meta": META})],
+    [("tools/list", {"_meta": META}), ("server/discover", {})],
 )
 def test_a_request_without_a_name_or_a_version_needs_no_header_for_it(method: str, params: Any) -> None:
-    request = JsonRpcRequest(1, method, params)
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
-    check_headers(request, headers)
-    if method == "tasks/get":
-        with pytest.raises(ProtocolError):
-            check_headers(request, {**headers, "mcp-name": "other"})
+    check_headers(JsonRpcRequest(1, method, params), headers)
+
+
+@pytest.mark.parametrize(
+    ("method", "member"),
+    [
+        *(("tools/call", "name"), ("prompts/get", "name"), ("resources/read", "uri")),
+        *((f"tasks/{each}", "taskId") for each in ("get", "update", "cancel")),
+    ],
+)
+def test_what_a_request_names_is_mirrored_and_the_header_may_be_missing_for_tasks_only(
+    method: str, member: str
+) -> None:
+    request = JsonRpcRequest(1, method, {member: "x", "_meta": META})
+    headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": method}
+    check_headers(request, {**headers, "mcp-name": "x"})
+    with pytest.raises(ProtocolError):
+        check_headers(request, {**headers, "mcp-name": "other"})
+    if member == "taskId":
+        check_headers(request, headers)
+        return
+    with pytest.raises(ProtocolError):
+        check_headers(request, headers)
 
 
 @pytest.mark.parametrize(

@@ -35,3 +35,9 @@ def test_a_filter_or_a_member_of_another_type_is_refused_by_name(requested, name
     [answer] = read_messages(response)
     assert (response.status, answer["error"]["code"]) == (400, INVALID_PARAMS)
     assert named in answer["error"]["message"]
+
+
+def test_notifications_of_tasks_need_a_client_that_declares_tasks():
+    client = Deployment(SERVER, user=None, capabilities={})
+    error = client.error(SUBSCRIPTIONS_LISTEN, notifications={"taskIds": []})
+    assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": TASKS})

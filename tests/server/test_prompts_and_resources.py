@@ -109,18 +109,25 @@ def test_an_argument_may_have_any_type_whose_json_is_sent_as_text(annotation, se
     assert Player(server_of(prompts=[prompt])).prompt("prompt", {"argument": sent}).messages
 
 
+asking = Server("asking")
+
+
+@asking.resource("ask://whales", ttl_ms=60_000, cache_scope="public")
+def whales(ctx: Context) -> str:
+    return ctx.elicit("why", "Why?", str)
+
+
 def test_only_an_unknown_resource_has_its_uri_in_the_error():
     """By data that is exactly a `uri`, the TypeScript SDK tells an unknown resource from other errors."""
-    server = Server("resources")
-
-    @server.resource("ask://whales")
-    def whales(ctx: Context) -> str:
-        return ctx.elicit("why", "Why?", str)
-
-    unknown = Player(server).read("nothing://there").error
+    unknown = Player(asking).read("nothing://there").error
     assert (unknown["code"], unknown["data"]) == (-32602, {"uri": "nothing://there"})
-    declined = Player(server).read("ask://whales", why=DECLINE).error
+    declined = Player(asking).read("ask://whales", why=DECLINE).error
     assert (declined["code"], "data" in declined) == (-32602, False)
+
+
+def test_contents_that_depend_on_an_answer_are_for_no_cache():
+    read = Player(asking).read("ask://whales", why="They sing.").result
+    assert (read["ttlMs"], read["cacheScope"]) == (0, "private")
 
 
 PROMPT = {"type": "ref/prompt", "name": "review"}
