@@ -69,7 +69,6 @@ def _single(schema: Mapping[str, Any], given: Any) -> dict[str, Any]:
 
 __tracebackhide__ = True  # pytest shows the line of the test
 
-
 DECLINE: Final[Mapping[str, Any]] = {"action": "decline"}
 CANCEL: Final[Mapping[str, Any]] = {"action": "cancel"}
 

@@ -46,8 +46,7 @@ class Terminal:
         return line.rstrip("\r\n")
 
 
-DECLINE: Final = ("/d", "/decline")
-CANCEL: Final = ("/c", "/cancel")
+REFUSALS: Final = {"/d": "decline", "/c": "cancel"}
 
 HELP: Final = "/d declines the question, /c cancels it."
 
@@ -66,10 +65,8 @@ def ask_line(terminal: Terminal, prompt: str) -> str:
         line = terminal.ask(prompt)
     except EOFError:
         raise Refused("cancel") from None
-    if line.strip() in DECLINE:
-        raise Refused("decline")
-    if line.strip() in CANCEL:
-        raise Refused("cancel")
+    if action := REFUSALS.get(line.strip()):
+        raise Refused(action)
     return line
 
 

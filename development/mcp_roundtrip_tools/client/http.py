@@ -16,7 +16,6 @@ CALL_CLIENT: Final = "mcp-roundtrip-call"
 LOCAL_USER: Final = "urn:mcp-roundtrip:grant-type:local-user"
 """The grant type of `make call`: an access token for `user` and `scope`, or for the first user."""
 
-
 TIMEOUT_S: Final = 35.0
 """API Gateway answers within 30 seconds."""
 

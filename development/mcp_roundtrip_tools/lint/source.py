@@ -17,7 +17,6 @@ Scope = FunctionNode | ast.Lambda | ast.ClassDef
 Loop = ast.For | ast.AsyncFor | ast.While
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
-
 _TypeAlias: Any = getattr(ast, "TypeAlias", ast.NamedExpr)  # from Python 3.12
 
 Node = TypeVar("Node", bound=ast.AST)

@@ -31,8 +31,6 @@ _CONTAINERS: Final = frozenset(
         "collections.Counter",
     }
 )
-
-
 _LITERALS: Final = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp
 
 

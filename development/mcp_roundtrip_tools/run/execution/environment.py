@@ -29,7 +29,6 @@ from mcp_roundtrip_tools.template.model import LATEST, REGION, Function
 _CAPACITY: Final = 64 * 1024
 """What a pipe holds, in bytes. One read of this size empties it."""
 
-
 _MAX_LINE: Final = 1024 * 1024
 """Longer lines are split, in bytes."""
 

@@ -12,7 +12,6 @@ from mcp_roundtrip_tools.run.http.messages import Request, Response, error_respo
 LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 """The host names of this computer in URLs that no name service resolves."""
 
-
 PAGE_HEADERS: Final = (
     ("x-content-type-options", "nosniff"),
     ("cache-control", "no-store"),
