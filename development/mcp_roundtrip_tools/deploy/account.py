@@ -109,6 +109,8 @@ def connect(region: str | None, profile: str | None) -> Account:
         session = boto3.Session(region_name=region, profile_name=profile)
     except BotoCoreError as error:
         raise Refused(f"{error}.") from None
+    if session.region_name is None:
+        raise Refused("No Region is selected: set region in samconfig.toml, or AWS_DEFAULT_REGION.")
     make: Any = session.client
     return Account(lambda service: make(service, config=_CONFIG))
 

@@ -189,6 +189,15 @@ def connected(monkeypatch):
     monkeypatch.setattr(account, "connect", lambda region, profile: connected)
 
 
+def test_a_deployment_without_a_region_is_refused(project, monkeypatch, tmp_path):
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none"})
+    for act in (deployment.endpoint, lambda: deployment.rollback(Path("no_sam"), ())):
+        with pytest.raises(Refused, match="AWS_DEFAULT_REGION"):
+            act()
+
+
 @pytest.mark.usefixtures("connected")
 def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypatch):
     metadata = {"issuer": "https://id.example/", "jwks_uri": "https://id.example/keys", "keys": []}
