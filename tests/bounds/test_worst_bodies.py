@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.protocol.http import MAX_JSON_VALUES
 from support import skips
-from support.costly_schemas import RAW, SEARCH
+from support.costly_schemas import OPTIONS, RAW, SEARCH
 from support.measurement import Cost, Measure, measuring
 from support.worst_bodies import BODIES, ROOM, SLOT, members, nested, repeated, string, tool
 
@@ -143,6 +143,7 @@ RULES = st.sampled_from(
         {"minimum": 0.5},
         {"multipleOf": 0.01},
         {"enum": [1, "a", [1], {"a": 1}]},
+        {"enum": OPTIONS},
         {"uniqueItems": True},
         {"required": ["a", "b"]},
         {"dependentRequired": {"a": ["b"], "b": ["a"]}},
