@@ -69,6 +69,14 @@ class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
             return None
         return Fingerprint(self.message, self.form)
 
+    def check(self) -> None:
+        """Raise ValidationError for a value or a fingerprint that the kind does not have, or for none."""
+        is_answer = self.kind is Kind.ANSWER
+        if (self.message is None) is is_answer or (self.form is None) is is_answer:
+            raise ValidationError("answers, and no other entries, have a fingerprint")
+        if not is_answer and self.kind is not Kind.STEP:
+            convert(self.value, _VALUES[self.kind])
+
 
 _Count = Annotated[int, Meta(ge=0)]
 
@@ -139,13 +147,10 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
         try:
             journal = convert(members, cls)
             for entry in journal.entries:
-                convert(entry.value, _VALUES.get(entry.kind, Any))
+                entry.check()
         except (ValidationError, UnicodeEncodeError):  # of half of a surrogate pair
             raise StateRejected("journal") from None
         if len({entry.key for entry in journal.entries}) < len(journal.entries):
-            raise StateRejected("journal")
-        # Answers, and no other entries, have a fingerprint.
-        if any((entry.fingerprint is None) is (entry.kind is Kind.ANSWER) for entry in journal.entries):
             raise StateRejected("journal")
         return journal
 
