@@ -586,7 +586,9 @@ class Priced(BaseModel):
         (Priced(price=Decimal(1)), Priced, "result.price"),
         ("1", Decimal | str, "becomes Decimal"),
         (["/a"], list[PurePosixPath | str], "becomes another value"),
-        ("12:00", time_of_day | str, "becomes time"),
+        ("12:00", time_of_day | str, "in another way"),
+        ([True], list[Literal[1]], "in another way"),
+        ({1: 1}, dict[float, int], "in another way"),
     ],
 )
 def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):
