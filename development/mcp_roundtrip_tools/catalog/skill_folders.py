@@ -75,7 +75,6 @@ def _integer(loader: _CoreLoader, node: yaml.ScalarNode) -> int:
 
 _CoreLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 
-
 # PyYAML raises the last two for a text that its tag does not fit, such as `!!bool x`.
 _MALFORMED: Final = (yaml.YAMLError, TypeError, ValueError, RecursionError, KeyError, AttributeError)
 

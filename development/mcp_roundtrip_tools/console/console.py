@@ -49,7 +49,6 @@ CONTENT_TYPES: Final = {
 }
 """Content type by suffix. Files with other suffixes are not served."""
 
-
 SECURITY_HEADERS: Final = (
     (
         "content-security-policy",

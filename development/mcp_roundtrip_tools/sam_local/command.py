@@ -62,7 +62,6 @@ ANSWERS: Final = "answers.json"
 
 MAX_ROUNDS: Final = 5
 
-
 Invoke = Callable[[str, Any], Any]
 """Takes the folder name of a function and an event; returns the function's response."""
 

@@ -114,7 +114,6 @@ class Gateway:
 
 _FAILED = error_response(500, "Internal Server Error")
 
-
 _EVENTS: Final = frozenset({"misconfigured", "definition_failed"})
 """The library's events for what only the author can correct."""
 
