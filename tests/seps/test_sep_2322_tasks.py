@@ -147,7 +147,9 @@ def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deploymen
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
     task_id = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]["taskId"]
     deployment.run_workers()
-    assert deployment.answer(deployment.poll(task_id)["statusMessage"], echo_input={"input": "x"}) == "stored"
+    waiting = deployment.poll(task_id)
+    assert waiting["status"] == "working", "its client has nothing to answer"
+    assert deployment.answer(waiting["statusMessage"], echo_input={"input": "x"}) == "stored"
     assert "statusMessage" not in deployment.poll(task_id)
     deployment.run_workers()
     assert text(outcome(deployment, task_id)) == "Echo: x"
@@ -176,6 +178,18 @@ def test_an_answer_names_its_task_only_in_its_metadata(deployment):
     assert deployment.status(task_id) == "working"
     assert deployment.status(other) == "input_required"
     assert deployment.error("tasks/input_response", **params)["code"] == -32602
+
+
+def test_a_task_whose_tool_reports_an_error_has_failed_and_has_the_result(deployment):
+    """2025-11-25, basic/utilities/tasks "Task Execution Errors"."""
+    task_id = parked(deployment)
+    related = {META_RELATED_TASK: {"taskId": task_id}}
+    deployment.result(
+        "tasks/input_response", inputResponses={"echo_input": {"action": "decline"}}, _meta=related
+    )
+    deployment.run_workers()
+    assert deployment.status(task_id) == "failed"
+    assert outcome(deployment, task_id)["isError"] is True
 
 
 def test_a_task_that_has_ended_cannot_be_cancelled(deployment):
