@@ -159,6 +159,7 @@ mistakes(
         ),
         "tasks in a dialect that does not exist": lambda: Server("x", legacy_tasks="sep-1"),
         "a page size of zero": lambda: Server("x", page_size=0),
+        "a list that was cached before it was sent": lambda: Server("x", list_ttl_ms=-1),
         "an empty description": lambda: Server("x", description=""),
         "a server without a name": lambda: Server(" "),
         "a title that is too long": lambda: Server("x", title="x" * 3_000),
