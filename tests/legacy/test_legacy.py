@@ -1,8 +1,9 @@
 import json
+from typing import Annotated
 
 import pytest
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import Context, McpHeader, Server
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.client_requests import refused
 from support.deployment import legacy
@@ -18,6 +19,11 @@ def add(ctx: Context, a: int, b: int) -> dict[str, int]:
 @server.tool
 def plain() -> int:
     return 3
+
+
+@server.tool
+def region(name: Annotated[str, McpHeader("Region")]) -> str:
+    return name
 
 
 server.resource("notes://all", name="all")(lambda: "all")
@@ -52,6 +58,14 @@ def test_ping_unknown_resources_and_output_schemas_are_those_of_earlier_versions
     assert client.error("resources/read", uri="nothing://")["code"] == -32002
     structured = [tool["name"] for tool in client.result("tools/list")["tools"] if "outputSchema" in tool]
     assert structured == ["add"], "an outputSchema is that of an object"
+
+
+def test_the_header_of_a_parameter_is_optional_but_must_agree():
+    client = legacy(server)
+    assert client.text("region", name="eu") == "eu"
+    call = client.body("tools/call", name="region", arguments={"name": "eu"})
+    answer = json.loads(client.send(call, mcp_param_region="us").body)
+    assert answer["error"]["code"] == -32020
 
 
 def test_the_catalog_says_which_tools_ask_and_how():
