@@ -1,4 +1,4 @@
-"""What `subscriptions/listen` refuses."""
+"""What `server/discover` declares, and what `subscriptions/listen` refuses."""
 
 import pytest
 
@@ -41,3 +41,10 @@ def test_notifications_of_tasks_need_a_client_that_declares_tasks():
     client = Deployment(SERVER, user=None, capabilities={})
     error = client.error(SUBSCRIPTIONS_LISTEN, notifications={"taskIds": []})
     assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": TASKS})
+
+
+def test_tasks_are_declared_if_a_tool_has_tasks():
+    declared = Deployment(SERVER, user=None).result("server/discover")["capabilities"]
+    assert declared == {"tools": {}, "logging": {}, **TASKS}
+    declared = Deployment(Server("plain"), user=None).result("server/discover")["capabilities"]
+    assert declared == {"tools": {}, "logging": {}}
