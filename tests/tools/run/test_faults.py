@@ -22,7 +22,7 @@ GOOD = """
     """
 MISTAKES = {
     "a syntax error": ("def greet(", "def greet((", "SyntaxError"),
-    "a module that does not exist": ("import os", "import nowhere", "No module named 'nowhere'"),
+    "a module that does not exist": ("import os", "import nowhere", "'nowhere'"),
     "no handler": ("handler =", "handle =", "handler"),
     "a parameter that no schema has": ("name: str", "name: slice", "DefinitionError: "),
     "a parameter without a type": ("name: str", "name", "DefinitionError: greet: parameter 'name'"),
@@ -73,7 +73,7 @@ def test_requests_that_are_no_json_rpc_get_the_reason_as_a_message(tmp_path):
     with serve(write_application(tmp_path, ONE_SERVER, {"f/app.py": "import nowhere\n"})) as app:
         response = http(app.url("/mcp"))
         assert response.status == 500
-        assert "No module named 'nowhere'" in response.json()["message"]
+        assert "'nowhere'" in response.json()["message"]
 
 
 @pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "cf-ray"])

@@ -57,7 +57,7 @@ def test_the_functions_beside_one_with_a_mistake_are_served(template):
         (template.parent / "functions/greet/app.py").write_text("import nowhere\n")
         assert names(app) == ["greet", "part"], "of the previous catalog"
         error = rpc(app.url(), "tools/call", name="greet", arguments={}).json()["error"]
-        assert "No module named 'nowhere'" in error["message"]
+        assert "'nowhere'" in error["message"]
         assert rpc(app.url(), "tools/call", name="part", arguments={}).json()["result"]["content"]
 
 

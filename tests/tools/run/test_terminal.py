@@ -248,15 +248,15 @@ def test_the_error_of_an_import_has_the_frames_of_the_author_only(run):
 def test_lines_are_written_at_once_and_name_the_function_where_another_one_begins(run):
     exchange = run.begin(call())
     weather = run.invoke(exchange, "local_weather", "first", "second")
-    run.invoke(exchange, "local_greet", "from another function")
+    run.invoke(exchange, "local_greet", "third")
     assert run.lines == [
         f"{INDENT}first",
         "                      second",
-        "               greet  from another function",
+        "               greet  third",
     ]
     run.respond(exchange, result())
-    run.recorder.add_line(weather, "from a thread, after the end")
-    assert run.lines[4:] == [f"{INDENT}from a thread, after the end"]
+    run.recorder.add_line(weather, "late")
+    assert run.lines[4:] == [f"{INDENT}late"]
 
 
 def test_a_worker_has_a_line_with_its_task(run):
@@ -335,4 +335,4 @@ def test_a_challenge_is_no_failure_but_a_refused_token_is_one(headers, is_refuse
     warning = event("unauthorized", "WARNING", reason="no_token")
     unauthorized = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Unauthorized"}}
     line = Run(colours=True).answer(call(), unauthorized, warning, status=401, headers=headers)[-1]
-    assert ("asks for a sign-in" in line, "\x1b[31m" in line) == (not is_refused, is_refused)
+    assert ("sign-in" in line, "\x1b[31m" in line) == (not is_refused, is_refused)

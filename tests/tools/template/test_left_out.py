@@ -135,7 +135,7 @@ def test_a_function_with_a_layer_of_elsewhere_runs_and_a_line_says_so(layer, tmp
     assert not found.left_out
     [line] = [note for note in found.notes if "can import" in note]
     assert "layer" in line.lower()
-    assert len(re.findall("is not here|cannot be|is only known", line)) == 1
+    assert len(re.findall("not here|cannot be|only known", line)) == 1
 
 
 def test_a_variable_of_all_functions_replaces_one_that_cannot_be_resolved(tmp_path):
@@ -236,15 +236,17 @@ def test_a_route_to_a_function_that_cannot_run_answers_with_the_reason(tmp_path)
     log: list[str] = []
     with serve(write(tmp_path, "Runtime: nodejs22.x", rest), log=log.append) as app:
         text = banner(app)
-        for path, reason in (
-            ("/bad", "Bad.Runtime: nodejs22.x is not Python"),
-            ("/away", "Proxy.IntegrationType: only Lambda functions are run"),
-            ("/rest", "ServerlessRestApi: REST APIs are not served, HTTP APIs are"),
-            ("/old", "Last.Events.Old.PayloadFormatVersion: only payload format 2.0 is supported"),
+        for path, place in (
+            ("/bad", "Bad.Runtime"),
+            ("/away", "Proxy.IntegrationType"),
+            ("/rest", "ServerlessRestApi"),
+            ("/old", "Last.Events.Old.PayloadFormatVersion"),
         ):
             answer = http(app.url(path), method="POST", body=b'{"jsonrpc": "2.0"}')
             assert answer.status == 501
-            assert answer.json() == {"message": f"ANY {path} is not served here: {reason}"}
+            route, _, reason = answer.json()["message"].partition(": ")
+            assert route.startswith(f"ANY {path} ")
+            assert reason.startswith(f"{place}: ")
             assert f"{reason} (ANY {path}" in text
         assert http(app.url("/good")).body == b"good"
         assert http(app.url("/both")).body == b"good", "a function that runs comes first"

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
     found = Template(path, {}).application()
     assert found.routes[0] == Route("POST", "/mcp", "F")
     [note] = found.notes
-    assert note.startswith("POST /mcp leads to F and not to G")
+    assert re.match("POST /mcp .* F .* G", note)
     path.write_text(path.read_text().replace("ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other"))
     assert not Template(path, {}).application().notes
 
