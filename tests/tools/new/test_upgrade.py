@@ -42,7 +42,8 @@ def test_a_newer_version_is_written_and_its_files_are_named(project):
         "  platform/template.yaml",
     ]
     assert {name: (project / "platform" / name).read_text() for name in files} == files
-    assert list(upgrade(project, files)) == [f"platform/ is that of version {NEWER} already."]
+    [line] = upgrade(project, files)
+    assert f"version {NEWER} already" in line
 
 
 @pytest.mark.parametrize("name", ["Makefile", "layer/Makefile"])
@@ -52,7 +53,7 @@ def test_a_makefile_of_another_version_is_kept_and_compared_with_that_of_this_on
     makefile.write_text(current + "mine:\n")
     assert main(["--project", str(project)]) == 0
     _, line = capsys.readouterr().out.splitlines()
-    assert line.startswith(f"{name} is not replaced")
+    assert line.startswith(f"{name} is not ")
     *_, own, new = shlex.split(line)
     assert (own, Path(new).read_text()) == (name, current)
     assert makefile.read_text() == current + "mine:\n"
@@ -73,7 +74,8 @@ def test_an_edited_file_is_kept_unless_the_user_insists(project, capsys):
 
 def test_without_checksums_a_file_that_differs_counts_as_edited(project):
     (project / "platform/SHA256SUMS").unlink()
-    assert list(upgrade(project, package_files())) == [f"platform/ is that of version {PACKAGE} already."]
+    [line] = upgrade(project, package_files())
+    assert f"version {PACKAGE} already" in line
     with pytest.raises(UpgradeError, match=r"platform/template.yaml was edited"):
         list(upgrade(project, of_version(NEWER, package_files())))
 
