@@ -121,11 +121,11 @@ def test_a_form_has_a_field_for_every_type_of_argument(console):
     assert empty == ["Enter a value."] * 3 + choose + ["Enter a value."] * 3
     assert focused == names[0]
     whole, first, second, address, pattern = invalid
-    assert whole == "Enter a whole number."
+    assert "whole number" in whole
     assert first == second == "Enter a value."
-    assert address.startswith("This is not JSON")
-    assert pattern == "Enter a text that matches ^[a-z]+$"
-    assert last == ["Enter a whole number."]
+    assert "not JSON" in address
+    assert "matches ^[a-z]+$" in pattern
+    assert last == [whole]
     assert arguments == {
         "text": "two\nlines",
         "whole": 7,
@@ -238,7 +238,8 @@ def test_only_web_pages_are_opened(console):
         ("texts", ".page .error"),
         refused=True,
     )
-    assert seen == [0, ["This address is no web page, so it is not opened."] * len(urls)]
+    links, errors = seen
+    assert (links, len(errors)) == (0, len(urls))
 
 
 def test_results_have_images_and_links(console):

@@ -43,8 +43,9 @@ def test_everything_the_server_offers_is_listed(console):
     assert names[:2] == ["new_database", "every_type"]
     assert names[-3:] == ["greet", "index", "Notes"]
     assert (heading, functions) == (["Console tests"], ["FrontDoor", "Tools"])
-    assert left_out == ["Node.Runtime: nodejs22.x is not Python (GET /node)"]
-    assert others[:3] == ["Console tests · console-tests", ["No such tool"], ["There is no such page"]]
+    assert [line.partition(": ")[0] for line in left_out] == ["Node.Runtime"]
+    assert others[:2] == ["Console tests · console-tests", ["No such tool"]]
+    assert ["no such page" in title for title in others[2]] == [True]
     assert others[3:] == ["large · console-tests", ["large"], "H1"]
 
 
@@ -139,8 +140,8 @@ def test_a_call_is_made_without_a_mouse(console):
         ("texts", "#announcements"),
         ("texts", ".answer"),
     )
-    assert seen[:2] == ["Skip to the content", "Copy the URL"]
-    assert seen[2:5] == ["Definition", "text", "Yes"]
+    assert seen[0].startswith("Skip to ")
+    assert seen[1:5] == ["Copy the URL", "Definition", "text", "Yes"]
     assert seen[5:] == ["Round 2", ["hostile, round 2: completed"], ["yes"]]
 
 
@@ -193,7 +194,7 @@ def test_a_server_that_does_not_answer_is_reported(console):
         refused=True,
     )
     [message], of_the_page = seen
-    assert message.startswith("No response: the server does not answer")
+    assert message.startswith("No response: ")
     assert of_the_page == [message]
 
 
