@@ -75,7 +75,7 @@ def test_a_question_is_answered_with_the_number_or_the_text_of_a_choice(app, cap
         assert run.result["place"] == SINDH
         assert "get_weather asks place" in run.shown
         assert f"    2  {SINDH}\n" in run.shown
-    assert "Signed in as ada" in run.shown
+    assert "as ada" in run.shown
 
 
 def test_a_question_is_declined_or_cancelled(app, capsys):
@@ -96,15 +96,16 @@ def test_answers_are_given_for_scripts(app, capsys):
 def test_a_question_without_an_answer_and_a_terminal_is_named(app, capsys):
     run = Run(app, capsys, *WEATHER)
     assert run.status == 2
-    assert "get_weather asks place: There are 2 places called Hyderabad." in run.shown
+    assert "get_weather asks place: " in run.shown
+    assert "called Hyderabad" in run.shown
     assert 'ANSWERS=\'{"place": "Hyderabad, Telangana, India"}\'' in run.shown
     refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "Hyderabad"}')
     assert refused.status == 2
-    assert "get_weather asks place again: There are 2 places called Hyderabad." in refused.shown
+    assert "get_weather asks place again: " in refused.shown
     assert "ANSWERS=" not in refused.shown
     refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "elsewhere"}')
     assert refused.status == 2
-    assert "The previous answer was not accepted." in refused.shown
+    assert "not accepted" in refused.shown
 
 
 def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(app, capsys, tmp_path):
@@ -118,7 +119,7 @@ def test_prompts_for_a_model_and_roots_are_answered_by_hand_or_with_options(app,
 def test_the_tools_are_listed_with_their_arguments(app, capsys):
     run = Run(app, capsys)
     assert run.status == 0
-    assert "get_weather location=string [month=integer]\n    Get the current weather in a " in run.printed
+    assert "get_weather location=string [month=integer]\n    Get " in run.printed
     assert "provision_database name=string [region=string]\n" in run.printed
 
 
@@ -150,7 +151,7 @@ def test_a_refused_request_and_a_refused_token_end_the_command(app, capsys, monk
 def test_nothing_at_the_url_is_its_own_status(capsys):
     run = Run(None, capsys, *WEATHER)
     assert run.status == 3
-    assert "Start it with make run, in another terminal." in run.shown
+    assert "make run" in run.shown
 
 
 def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_json():
@@ -178,7 +179,7 @@ def test_a_server_that_is_not_the_one_of_the_local_issuer_gets_no_token(app, cap
     refusal = httpx2.Response(401, headers={"www-authenticate": f'resource_metadata="{app.url("/x")}"'})
     fetched: list[str] = []
     monkeypatch.setattr(sign_in, "request", lambda method, url, *more: fetched.append(url))
-    with pytest.raises(CallFailed, match="needs an access token"):
+    with pytest.raises(CallFailed, match="access token"):
         sign_in.local_token("https://evil.test/mcp", refusal, None, None)
     assert fetched == []
 
@@ -210,7 +211,7 @@ def test_a_token_is_for_the_resource_and_the_paths_below_it(path, resource, gets
     if gets_token:
         assert sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None) == ("a token", "ada")
     else:
-        with pytest.raises(CallFailed, match="needs an access token"):
+        with pytest.raises(CallFailed, match="access token"):
             sign_in.local_token(f"http://localhost:3000{path}", refusal, None, None)
 
 

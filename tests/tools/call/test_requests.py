@@ -138,9 +138,9 @@ def test_malformed_metadata_ends_with_one_line(document):
 
 @pytest.mark.parametrize("status", [403, 503])
 def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status):
-    ended, shown = run(respond(status, {"message": "the function ended"}))
+    ended, shown = run(respond(status, {"message": "ended"}))
     assert (ended, len(shown)) == (1, 1)
-    assert f"{status}: the function ended" in shown[0]
+    assert f"{status}: ended" in shown[0]
     for word in ("API Gateway", "stack", "AuthMode", "Lambda"):
         assert word not in shown[0]
 

@@ -244,7 +244,7 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(project, name
         with pytest.raises(Refused) as refused:
             Deployment.of(project, "default").check()
         [problem] = [each for each in refused.value.problems if sentence in each]
-        assert "samconfig.local.toml sets it: change or delete that line." in problem
+        assert "samconfig.local.toml" in problem
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_every_form_of_parameters_that_sam_accepts_is_read(given, tmp_path):
 
 @pytest.mark.parametrize("name", ["staging", "version", "/root/.shinit"])
 def test_an_unknown_environment_is_refused_with_those_that_exist(folder, name):
-    with pytest.raises(Refused, match="it has default, prod"):
+    with pytest.raises(Refused, match="default, prod"):
         read_environment(folder, name)
 
 

@@ -72,7 +72,7 @@ def test_a_refused_answer_is_asked_again_with_the_reason():
     answers = iter(["", "eu-west-1", "bearer", "http://issuer.example", "https://issuer.example", ""])
     shown: list[str] = []
     Interview(TREE, lambda question: next(answers), shown.append).complete(first())
-    assert [line for line in shown if line.startswith("TokenIssuer must be an https URL")]
+    assert [line for line in shown if line.startswith("TokenIssuer must be ")]
 
 
 def test_a_question_ends_without_a_valid_answer():

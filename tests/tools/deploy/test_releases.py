@@ -32,7 +32,7 @@ def test_a_release_is_not_saved_twice_in_a_row_and_old_ones_are_deleted(tmp_path
 def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(tmp_path):
     releases.save_release(tmp_path, "prod", FIRST)
     releases.save_release(tmp_path, "default", SECOND)
-    with pytest.raises(Refused, match="No earlier release of default"):
+    with pytest.raises(Refused, match="release of default"):
         releases.previous_release(tmp_path, "default", SECOND)
 
 
@@ -65,7 +65,7 @@ def test_what_runs_is_its_template_and_all_its_parameters_that_aws_shows():
 def test_a_stack_whose_deployment_did_not_end_has_no_url():
     output = {"OutputKey": "McpUrl", "OutputValue": "https://t.example/mcp"}
     assert releases.endpoint(account(Outputs=[output]), "s") == "https://t.example/mcp"
-    with pytest.raises(Refused, match="has no output McpUrl"):
+    with pytest.raises(Refused, match="McpUrl"):
         releases.endpoint(account(Outputs=[]), "s")
 
 
@@ -73,5 +73,5 @@ def test_the_url_of_a_stack_that_cannot_be_read_is_refused_with_the_reason():
     def clients(service):
         raise NoRegionError
 
-    with pytest.raises(Refused, match="The stack s cannot be read: You must specify a region"):
+    with pytest.raises(Refused, match=f"stack s .*{NoRegionError()}"):
         releases.endpoint(Account(clients), "s")

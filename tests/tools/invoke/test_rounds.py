@@ -81,5 +81,5 @@ def test_a_response_that_asks_nothing_is_refused_with_the_reason(response, reaso
     "event", [{"Records": []}, {"body": "no JSON"}, {"body": "[]"}, [], None, {"task": "T"}]
 )
 def test_an_event_without_a_call_has_no_next_round(event):
-    with pytest.raises(CallFailed, match="the event of a call"):
+    with pytest.raises(CallFailed, match="event"):
         next_event(event, ASKS_SIZE, answer)

@@ -50,8 +50,8 @@ def test_each_event_has_its_outcome(file, app, capsys):
     response = json.loads(written.out.splitlines()[-1])  # the stand-ins of the run print in this process
     # A new tool's test has the outcomes of its events.
     assert outcome(response) == STABLE.get(file, outcome(response))
-    log = written.err.splitlines()
-    assert log[0] == f"Invoking local_{function_of(file)} in make run at port {port_of(app)}"
+    words = written.err.splitlines()[0].split()
+    assert (words[1], words[-1]) == (f"local_{function_of(file)}", port_of(app))
 
 
 def test_the_run_accepts_the_state_of_its_round(app, saved, capsys):
@@ -90,7 +90,7 @@ def test_the_commands_of_the_guide_play_three_rounds(port, tmp_path):
         )
         assert done.returncode == 0, done.stderr
     [block] = result(json.loads(done.stdout))["content"]
-    assert "resolved as Duplicate of Bug #4301" in block["text"]
+    assert "Duplicate of Bug #4301" in block["text"]
 
 
 def test_questions_are_asked_at_the_terminal(invoke, saved):
@@ -109,4 +109,4 @@ def test_a_task_ends_with_the_command_which_says_so(invoke, saved):
     saved.write_text(json.dumps(invoke(*call, "--round", saved, "--answers", '{"size": "small"}')))
     task = invoke(*call, "--round", saved, "--answers", '{"region": "eu-central-1"}')
     assert result(task)["resultType"] == "task"
-    assert f"The task {result(task)['taskId']} ends with this command." in "\n".join(invoke.log)
+    assert f"task {result(task)['taskId']} ends" in "\n".join(invoke.log)

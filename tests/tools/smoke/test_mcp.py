@@ -31,7 +31,7 @@ def test_every_check_of_a_correct_endpoint_is_ok(url):
     found = findings_of(Settings(url, call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     assert list(found) == ["anonymous", "discovery", "tools", "function", "call"]
-    assert found["call"].text == "get_weather asked, was answered and completed in 2 rounds."
+    assert "2 rounds" in found["call"].text
 
 
 CALLS = {
