@@ -1,6 +1,7 @@
 """Tools with their own JSON Schema."""
 
 import math
+import re
 
 import pytest
 from mcp_types import Tool
@@ -88,10 +89,7 @@ def test_a_remote_reference_is_refused_at_any_place(reference, place):
 
 @pytest.mark.parametrize("member", [True, False])
 def test_a_boolean_property_which_makes_clients_lose_every_tool_is_refused(member):
-    with pytest.raises(
-        DefinitionError,
-        match=r"property 'a' of input_schema is (True; write \{\}|False; write \{'not': \{\}\})",
-    ):
+    with pytest.raises(DefinitionError, match=f"'a' of .* {member};"):
         raw({"type": "object", "properties": {"a": member, "b": {"items": True}}})
 
 
@@ -214,7 +212,8 @@ def test_the_declared_dialect_is_applied():
         "definitions": {"a": {"type": "integer"}},
     }
     assert raw({"$schema": "http://json-schema.org/draft-07/schema#", **schema}).validate({"a": 5})
-    assert refusal(schema, {"a": 5}) == ["arguments.a: Input should be 1 or less"]
+    [line] = refusal(schema, {"a": 5})
+    assert re.fullmatch("arguments.a: .* 1 or less", line)
 
 
 # Validation
@@ -222,16 +221,18 @@ def test_the_declared_dialect_is_applied():
 
 def test_every_error_is_one_line_with_its_place():
     arguments = {"size": 17, "color": "green", "nested": {}, "never": 1, "x-a": 2, "y": 1, "z": 2}
-    assert sorted(refusal(SCHEMA, arguments)) == [
-        'arguments.color: Input should be "red" or "blue"',
-        "arguments.nested.a: Field required",
-        "arguments.nested.b: Field required",
-        "arguments.never: Input is not allowed",
-        "arguments.size: Input should be 16 or less",
-        "arguments.x-a: Input should be a string",
-        "arguments.y: unknown argument",
-        "arguments.z: unknown argument",
-    ]
+    reasons = {
+        "arguments.color": '"red" or "blue"',
+        "arguments.nested.a": "required",
+        "arguments.nested.b": "required",
+        "arguments.never": "not allowed",
+        "arguments.size": "16 or less",
+        "arguments.x-a": "a string",
+        "arguments.y": "unknown argument",
+        "arguments.z": "unknown argument",
+    }
+    for line, (place, reason) in zip(sorted(refusal(SCHEMA, arguments)), reasons.items(), strict=True):
+        assert re.fullmatch(f"{place}: .*{reason}", line)
 
 
 def test_a_refusal_never_quotes_arguments():
@@ -253,7 +254,8 @@ def test_a_refusal_never_quotes_arguments():
 def test_a_long_rule_is_cut():
     schema = {"type": "object", "properties": {"a": {"enum": [str(n) for n in range(1000)]}}}
     [line] = refusal(schema, {"a": "x"})
-    assert line.startswith('arguments.a: Input should be "0" or "1" or ')
+    assert line.startswith("arguments.a: ")
+    assert '"0" or "1" or ' in line
     assert len(line) < 200
 
 

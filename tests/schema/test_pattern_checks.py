@@ -206,9 +206,9 @@ def test_a_text_counts_for_the_patterns_of_its_own_argument_only() -> None:
     read = RawArguments.from_schema(tool, schema)
     long = "a" * 2_000_000
     assert read.validate({"body": long, "to": "a@b.example"})
-    with pytest.raises(ArgumentsError, match=r"^arguments\.cc: Input should match the pattern"):
+    with pytest.raises(ArgumentsError, match=r"^arguments\.cc: .*pattern"):
         read.validate({"body": long, "to": "a@b.example", "cc": "a"})
-    with pytest.raises(ArgumentsError, match="too long to be matched"):
+    with pytest.raises(ArgumentsError, match="too long"):
         read.validate({"to": long})
 
 
@@ -222,7 +222,7 @@ def test_a_text_counts_for_the_patterns_of_its_own_argument_only() -> None:
     ],
 )
 def test_a_pattern_that_is_too_large_is_refused_with_the_remedy(annotation: Any) -> None:
-    with pytest.raises(DefinitionError, match=r"parameter 'x': .*the pattern .*with `\+` or `\*`"):
+    with pytest.raises(DefinitionError, match=r"parameter 'x': .*pattern .*with `\+` or `\*`"):
         arguments_of(annotation).validate({"x": ""})
     with pytest.raises(DefinitionError, match=r"input_schema: the pattern"):
         raw(pattern=NESTED)
@@ -247,14 +247,14 @@ class Page(BaseModel):
     ],
 )
 def test_a_text_that_is_too_long_for_its_pattern_is_refused(annotation: Any, value: Any) -> None:
-    with pytest.raises(ArgumentsError, match="too long to be matched"):
+    with pytest.raises(ArgumentsError, match="too long"):
         arguments_of(annotation).validate({"x": value})
 
 
 def test_a_text_that_is_too_long_for_its_pattern_is_refused_by_an_own_schema_and_in_a_form() -> None:
-    with pytest.raises(ArgumentsError, match="too long to be matched"):
+    with pytest.raises(ArgumentsError, match="too long"):
         raw(pattern=r"\w{1,100}-").validate({"value": "a" * 350_000})
-    with pytest.raises(InvalidAnswer, match="too long to be matched"):
+    with pytest.raises(InvalidAnswer, match="too long"):
         Form.from_model(Page).parse({"text": "a" * 350_000 + "-"})
 
 

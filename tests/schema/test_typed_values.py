@@ -198,9 +198,7 @@ UUIDS = [str(UUID(int=number)) for number in ALIKE]
     ],
 )
 def test_many_values_with_equal_hashes_are_refused(type_: Any, value: Any) -> None:
-    with pytest.raises(
-        ArgumentsError, match=rf"{MAX_COLLISIONS} different values have the same hash; send fewer"
-    ):
+    with pytest.raises(ArgumentsError, match=f"{MAX_COLLISIONS} .* same hash"):
         read(type_, value)
 
 
@@ -223,14 +221,14 @@ def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
 def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
     most = [json.dumps(["[,"] * (MAX_NESTED_VALUES // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
-    with pytest.raises(ArgumentsError, match="20000 values in strings of JSON; send fewer"):
+    with pytest.raises(ArgumentsError, match="20000 values in strings"):
         read(list[Json[list[str]]], [*most, "[]"])
 
 
 def test_hosts_of_urls_count_towards_the_same_limit() -> None:
     hosts = f"postgres://{'a,' * MAX_NESTED_VALUES}a"
     assert read(PostgresDsn, hosts)
-    with pytest.raises(ArgumentsError, match="20000 hosts in URLs; send fewer"):
+    with pytest.raises(ArgumentsError, match="20000 hosts in URLs"):
         read(PostgresDsn, hosts + ",a")
 
 

