@@ -100,10 +100,10 @@ def test_a_program_without_a_model_answers_nothing():
 
 
 def test_an_answer_to_a_question_that_is_not_asked_fails_the_test():
-    with pytest.raises(CallFailed, match="asked: keep, size; you answered: size, keep, other"):
+    with pytest.raises(CallFailed, match=r": keep, size; .*: size, keep, other"):
         as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE, keep=True, other=1)
     asked = as_ada("claude-code").call("provision", {"name": "db"}, size=SIZE)
-    with pytest.raises(CallFailed, match="asked: keep; you answered: kept"):
+    with pytest.raises(CallFailed, match=r": keep; .*: kept"):
         asked.answer(kept=True)
 
 

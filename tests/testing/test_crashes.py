@@ -119,7 +119,8 @@ def test_every_call_of_the_store_kills_twice_and_suspends_and_every_dispatch_is_
         for number, name in enumerate(calls)
         for loss in ("killed before", "killed after", "suspended before")
     ]
-    assert messages == [*killed, "dispatch 0 of a worker was lost"]
+    assert messages[:-1] == killed
+    assert messages[-1].startswith("dispatch 0 ")
     assert len(players) == 1 + len(messages)
 
 
@@ -131,7 +132,7 @@ def test_a_call_becomes_one_task_whichever_response_is_lost(caplog):
         assert SENT.total() <= 1
         players.append(play)
     assert players[-1].lost_response == players[0].repeatable - 1 == 0
-    assert "the response to tools/call was lost" in caplog.text
+    assert "tools/call was lost" in caplog.text
 
 
 def test_an_effect_between_rounds_is_seen_to_be_repeated():

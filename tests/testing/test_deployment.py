@@ -80,10 +80,10 @@ def test_with_a_table_a_client_that_cannot_be_asked_gets_a_link(tmp_path):
 
 @pytest.mark.parametrize("template", [WITHOUT_TABLE, WITHOUT_TABLE_IN_ONE])
 def test_without_a_table_the_same_client_gets_an_error(tmp_path, template):
-    with pytest.warns(SettingMissing, match="MCP_TASK_TABLE: is not set, and greet cannot ask users"):
+    with pytest.warns(SettingMissing, match="MCP_TASK_TABLE: .* greet "):
         played = Player(application(tmp_path, template), client="codex").call("greet")
     assert played.failed
-    assert "cannot be asked:\n- Who?" in played.result["content"][0]["text"]
+    assert ":\n- Who?" in played.result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("support", ["optional", "required"])
@@ -94,15 +94,13 @@ def test_a_tool_with_tasks_fails_where_the_deployment_lacks_what_they_need(
     tmp_path, support, template, setting
 ):
     app = application(tmp_path, template, f"(task={support!r})")
-    with pytest.raises(
-        SettingsError, match=f"{setting}: is not set, and calls of greet cannot become tasks; "
-    ):
+    with pytest.raises(SettingsError, match=f"{setting}: .* greet .* tasks"):
         Player(app, WITH_TASKS).call("greet")
 
 
 def test_a_question_fails_where_the_deployment_has_no_key(tmp_path):
     play = Player(application(tmp_path, WITHOUT_KEY))
-    with pytest.warns(SettingMissing, match="MCP_STATE_KEY_ARN: is not set, and greet cannot ask"):
+    with pytest.warns(SettingMissing, match="MCP_STATE_KEY_ARN: .* greet "):
         played = play.call("greet")
     assert played.error["code"] == -32603
     assert isinstance(played.raised, SettingsError)
@@ -121,7 +119,7 @@ def test_a_changed_template_is_read_again(tmp_path):
 
 def test_a_template_that_cannot_be_deployed_is_an_error(tmp_path):
     app = application(tmp_path, TEMPLATE.replace("!Ref AuthMode", "magic"))
-    with pytest.raises(TemplateError, match="MCP_AUTH_MODE: must be one of"):
+    with pytest.raises(TemplateError, match="MCP_AUTH_MODE: "):
         Player(app)
 
 
