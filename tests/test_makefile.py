@@ -47,7 +47,7 @@ def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path, versio
     python = str(interpreter(tmp_path / "python", version))
     for done in (make(tmp_path, "run", f"PYTHON={python}"), make(tmp_path, "run", PYTHON=python)):
         assert done.returncode == 2
-        assert f"PYTHON={python} is Python {version}. Name a Python 3.11 to 3.14" in done.stderr
+        assert f"PYTHON={python} is Python {version}. " in done.stderr
         assert "pip" not in done.stdout
 
 

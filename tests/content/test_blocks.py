@@ -132,9 +132,8 @@ def test_a_member_of_another_type_is_refused_by_name(block, members, wrong):
 )
 @pytest.mark.parametrize("half", ["\udc80", "a\ud83d"])
 def test_text_with_a_lone_surrogate_is_refused_by_name(make, member, half):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=f"^{member} .* surrogate"):
         make(half)
-    assert str(caught.value) == f"{member} must be text without half of a surrogate pair"
 
 
 WITH_ANNOTATIONS = [
@@ -162,9 +161,9 @@ def test_annotations_without_json_form_are_refused_by_place(annotated, wrong):
 
 
 def test_meta_and_icons_without_json_form_are_refused_by_place():
-    with pytest.raises(UsageError, match=r"Audio\.meta must be JSON, at Audio\.meta\.a: object"):
+    with pytest.raises(UsageError, match=r"at Audio\.meta\.a: object"):
         Audio(b"", "audio/wav", meta={"a": object()}).to_wire()
-    with pytest.raises(UsageError, match=r"ResourceLink\.icons must be JSON, at ResourceLink\.icons\[0\]\.b"):
+    with pytest.raises(UsageError, match=r"at ResourceLink\.icons\[0\]\.b"):
         ResourceLink("a:b", "a", icons=[{"src": "https://a/i.svg", "b": object()}]).to_wire()
 
 

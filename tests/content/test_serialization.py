@@ -114,7 +114,7 @@ class Clean(BaseModel):
     ],
 )
 def test_a_value_that_pydantic_would_replace_is_an_error(annotation, value):
-    with pytest.raises(UsageError, match=r"NaN or Infinity|half of a surrogate pair"):
+    with pytest.raises(UsageError, match=r"NaN|surrogate"):
         output_of(annotation).dump(value)
 
 

@@ -51,9 +51,7 @@ def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result
     assert last["structuredContent"]["name"] == "orders"
     assert last["structuredContent"]["host"]
     assert last["structuredContent"]["host"] in log["contexts"][0]["content"][1]["text"]
-    assert log["messages"][0]["content"][0]["text"].endswith(
-        "Call provision_database again with the same arguments to read the result."
-    )
+    assert "Call provision_database again " in log["messages"][0]["content"][0]["text"]
     assert log["complaints"] == []
 
 

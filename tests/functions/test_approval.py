@@ -129,7 +129,7 @@ def test_a_decision_after_the_end_of_a_call_applies_to_the_next_one(approval, al
     assert 240 <= client.clock() - began <= 300
     assert rounds <= 10, "no released client answers more"
     assert urlsplit(url).path in asked.text
-    assert "call the tool again with the same arguments: it continues from there." in asked.text
+    assert "it continues from" in asked.text
     approval.decide(approval.mailbox.link())
     assert client.call("request_approval", EXPENSE, page={}).structured["approved"]
 

