@@ -64,21 +64,21 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"PythonRuntime": "python3.11"}, "PythonRuntime must be one of python3.12, python3.13, python3.14"),
-        ({"AuditLog": "yes"}, "AuditLog must be one of empty, principal, hash"),
-        ({"AllowedOrigins": "https://a.example,b"}, "AllowedOrigins must be origins"),
-        ({"ThrottlingRate": "0"}, "ThrottlingRate must be at least 1"),
-        ({"MaxOpenTasks": "101"}, "MaxOpenTasks must be at most 100"),
-        ({"ThrottlingBurst": "many"}, "ThrottlingBurst must be a number"),
-        ({"ServerCards": "com.example/a"}, "did you mean ServerCard?"),
-        ({"TokenAudience": "x" * 4097}, "TokenAudience must have at most 4096 bytes"),
+        ({"PythonRuntime": "python3.11"}, "python3.12, python3.13, python3.14"),
+        ({"AuditLog": "yes"}, "empty, principal, hash"),
+        ({"AllowedOrigins": "https://a.example,b"}, "must be origins"),
+        ({"ThrottlingRate": "0"}, "at least 1"),
+        ({"MaxOpenTasks": "101"}, "at most 100"),
+        ({"ThrottlingBurst": "many"}, "a number"),
+        ({"ServerCards": "com.example/a"}, "ServerCard?"),
+        ({"TokenAudience": "x" * 4097}, "at most 4096 bytes"),
         ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "must be in eu-west-1"),
     ],
     ids=str,
 )
 def test_a_value_that_cannot_work_is_refused(parameters, sentence):
     [problem] = refused(**parameters)
-    assert sentence in problem
+    assert all(part in problem for part in (*parameters, sentence))
 
 
 def test_a_nested_stack_of_the_author_may_name_another_region():
@@ -152,8 +152,8 @@ ISSUER = "TokenIssuer: !Ref TokenIssuer\n"
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
-        (ISSUER, f"{ISSUER}        LogRetentionDay: 90\n", "did you mean LogRetentionDays?"),
-        ("        Application: !Ref AWS::StackName\n", "", "needs a value of Application"),
+        (ISSUER, f"{ISSUER}        LogRetentionDay: 90\n", " LogRetentionDays?"),
+        ("        Application: !Ref AWS::StackName\n", "", "value of Application"),
     ],
     ids=["misspelt", "missing"],
 )
@@ -222,13 +222,12 @@ def test_a_value_that_is_not_echoed_is_not_printed(project, capsys):
     assert "a secret" not in shown
 
 
-WRITE_THE_LINE = "LogRetentionDays is no parameter of template.yaml: write its line under Platform."
 OF_COMMAND_LINE = {
-    "LogRetentionDays": WRITE_THE_LINE,
-    "Platform.LogRetentionDays": WRITE_THE_LINE,
-    "LogRetentionDay": "has no parameter LogRetentionDay; did you mean Platform.LogRetentionDays?",
-    "TokenIsuer": "has no parameter TokenIsuer; did you mean TokenIssuer?",
-    "Wxyz": "has no parameter Wxyz; it has AuthMode, TokenIssuer",
+    "LogRetentionDays": "under Platform.",
+    "Platform.LogRetentionDays": "under Platform.",
+    "LogRetentionDay": " Platform.LogRetentionDays?",
+    "TokenIsuer": " TokenIssuer?",
+    "Wxyz": "Wxyz; it has AuthMode",
 }
 
 
@@ -250,8 +249,8 @@ def test_an_option_of_the_platform_is_no_parameter_of_a_deployment(project, name
 @pytest.mark.parametrize(
     ("parameter", "sam", "problem"),
     [
-        ("AuthMode", ["--sam", "no-such-sam"], "error: no-such-sam is not installed"),
-        ("AuthMode", [], "error: sam is not installed"),
+        ("AuthMode", ["--sam", "no-such-sam"], "error: no-such-sam "),
+        ("AuthMode", [], "error: sam "),
         ("AuthMod", ["--sam", "no-such-sam"], "AuthMode?"),
     ],
 )

@@ -19,18 +19,12 @@ def application(path: Path = TEMPLATE, **parameters: str) -> Any:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"AuthMode": "bearer"}, "AuthMode bearer and jwt need TokenIssuer"),
-        (
-            {"AuthMode": "lambda", "Platform.PrincipalContextKey": "sub"},
-            "AuthMode lambda needs LambdaAuthorizerArn",
-        ),
+        ({"AuthMode": "bearer"}, "need TokenIssuer"),
+        ({"AuthMode": "lambda", "Platform.PrincipalContextKey": "sub"}, "needs LambdaAuthorizerArn"),
         ({"AuthMode": "none", "Platform.DomainName": "a.example"}, "DomainName needs CertificateArn"),
-        ({"AuthMode": "never"}, "AuthMode must be one of none, .*, not 'never'"),
-        ({"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"}, "TokenIssuer must be an https URL, not"),
-        (
-            {"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1.example", **LOCAL},
-            "TokenIssuer must be an https URL",
-        ),
+        ({"AuthMode": "never"}, "AuthMode .*'never'"),
+        ({"AuthMode": "bearer", "TokenIssuer": "ftp://id.example"}, "TokenIssuer must be"),
+        ({"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1.example", **LOCAL}, "TokenIssuer must be"),
         ({"AuthMode": "bearer", "TokenIssuer": "http://127.0.0.1:9000", **LOCAL}, None),
         ({"AuthMode": "bearer", "TokenIssuer": "http://localhost:9000", **LOCAL}, None),
         ({"AuthMode": "jwt", "TokenIssuer": "https://id.example"}, None),
@@ -77,14 +71,9 @@ PARAMETER = """
 @pytest.mark.parametrize(
     ("declared", "accepted", "refused", "problem"),
     [
-        ("{Type: String, MinLength: 2}", "ab", "a", "P must have at least 2 characters, not 1"),
-        ("{Type: String, MaxLength: '2'}", "ab", "abc", "P must have at most 2 characters, not 3"),
-        (
-            "{Type: CommaDelimitedList, AllowedValues: [a, b]}",
-            "b, a",
-            "a,c",
-            "P must be one of a, b, not 'c'",
-        ),
+        ("{Type: String, MinLength: 2}", "ab", "a", "P .* least 2 .* 1"),
+        ("{Type: String, MaxLength: '2'}", "ab", "abc", "P .* most 2 .* 3"),
+        ("{Type: CommaDelimitedList, AllowedValues: [a, b]}", "b, a", "a,c", "P .* a, b, not 'c'"),
         ("{Type: CommaDelimitedList, MaxLength: 1}", "ab,cd", None, None),
         ("{Type: String, AllowedPattern: '[a-z]+'}", "ab", "ab1", r"P must match \[a-z\]\+, not 'ab1'"),
     ],

@@ -59,7 +59,7 @@ CANNOT_RUN = {
     "a dynamic reference": (variable("'{{resolve:ssm:/a}}'"), "{{resolve:"),
     "a dynamic reference in a text": (variable("!Sub '{{resolve:ssm:/${AWS::Region}}}'"), "{{resolve:"),
     "a dynamic reference in a default": (variable("!Ref Stored"), "{{resolve:"),
-    "an export": (variable("!ImportValue x"), "Fn::ImportValue is only known in a deployment"),
+    "an export": (variable("!ImportValue x"), "Fn::ImportValue"),
     "an attribute": (variable("!GetAtt Nowhere.Colour"), "Nowhere.Colour"),
     "an output": (variable("!GetAtt Nested.Outputs.Url"), "Nested.Outputs.Url"),
     "a text": (variable("!Sub 'x${NoDefault}'"), "NoDefault"),
