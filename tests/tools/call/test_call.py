@@ -126,13 +126,13 @@ def test_the_tools_are_listed_with_their_arguments(app, capsys):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["get_wether"], "did you mean get_weather?"),
-        (["get_weather", "locatoin=Tokyo"], "did you mean location?"),
-        (["get_weather", "Tokyo"], "neither name=value nor a JSON object"),
+        (["get_wether"], "get_weather?"),
+        (["get_weather", "locatoin=Tokyo"], "location?"),
+        (["get_weather", "Tokyo"], "neither name=value nor"),
         (["get_weather", "{"], "not JSON"),
-        (["update_work_item", "workItemId=x"], "The argument workItemId must be: whole number."),
-        (["get_weather", "--answers", "[]"], "ANSWERS must be a JSON object"),
-        (["get_weather", "--user", "eve"], "gives no token: the users of this run are ada and bob"),
+        (["update_work_item", "workItemId=x"], "workItemId must be: whole number"),
+        (["get_weather", "--answers", "[]"], "ANSWERS must be"),
+        (["get_weather", "--user", "eve"], "ada and bob"),
     ],
 )
 def test_a_wrong_option_is_named(app, capsys, arguments, text):

@@ -124,16 +124,16 @@ def test_another_program_at_the_port_is_left_alone(location, template, event, ca
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["Nobody", "-e", "{event}"], "no function Nobody; it has Echo (echo), Fails, Broken"),
-        (["Echo"], "Name the file of the event with -e"),
-        (["-e", "{event}"], "name a function of the template: Echo (echo), "),
-        (["Echo", "-e", "{folder}/missing.json"], "missing.json cannot be read: No such file"),
+        (["Nobody", "-e", "{event}"], "Nobody; it has Echo (echo), Fails, Broken"),
+        (["Echo"], "with -e"),
+        (["-e", "{event}"], "template: Echo (echo), "),
+        (["Echo", "-e", "{folder}/missing.json"], "missing.json cannot be read"),
         (["Echo", "-e", "{folder}/template.yaml"], "template.yaml is not JSON"),
-        (["Echo", "-e", "{event}", "--answers", "{{}}"], "pass its file with --round"),
-        (["Echo", "-e", "{event}", "--round", "{event}"], "the event of a call"),
-        (["Echo", "-e", "-", "--round", "-"], "Only one of the event and the response"),
-        (["Echo", "-e", "{event}", "--parameter", "Color=red"], "did you mean Colour?"),
-        (["Echo", "-e", "{event}", "--env", "=x"], "a variable's name is missing"),
+        (["Echo", "-e", "{event}", "--answers", "{{}}"], "with --round"),
+        (["Echo", "-e", "{event}", "--round", "{event}"], "event of a call"),
+        (["Echo", "-e", "-", "--round", "-"], "Only one"),
+        (["Echo", "-e", "{event}", "--parameter", "Color=red"], "Colour?"),
+        (["Echo", "-e", "{event}", "--env", "=x"], "variable's name"),
     ],
 )
 def test_what_the_user_can_correct_is_one_sentence(

@@ -61,10 +61,10 @@ def test_a_call_out_of_time_continues_without_answers():
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
-        ({"result": {"resultType": "complete"}}, "the call is complete"),
-        ({"result": {"tools": []}}, "the call is complete"),
+        ({"result": {"resultType": "complete"}}, "is complete"),
+        ({"result": {"tools": []}}, "is complete"),
         ({"result": {"resultType": "task", "taskId": "T"}}, "make call TASK=T"),
-        ({"error": {"code": -32602, "message": "Invalid state."}}, "it failed: Invalid state"),
+        ({"error": {"code": -32602, "message": "Invalid state."}}, "failed: Invalid state"),
         ({"errorType": "ValueError", "errorMessage": "no"}, "it failed: no"),
         ({"statusCode": 502, "body": "<html>"}, "asks nothing"),
         (None, "asks nothing"),

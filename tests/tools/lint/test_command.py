@@ -74,19 +74,12 @@ def test_a_named_folder_without_modules_makes_the_exit_status_2(folder, environm
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (None, "bad.py: cannot be read: No such file or directory"),
-        (b"x = 1\ndef (:\n", "bad.py:2: is not valid Python: invalid syntax"),
-        (
-            b"x = 1\n\n# \xe9\n",
-            "bad.py: is not valid Python: 'utf-8' codec can't decode byte 0xe9 in position 9: "
-            "invalid continuation byte",
-        ),
-        (b"# coding: klingon\n", "bad.py: is not valid Python: unknown encoding: klingon"),
-        (b"x\0 = 1\n", "bad.py: is not valid Python: source code string cannot contain null bytes"),
-        (
-            b"x = " + b"+".join([b"1"] * 50_000),
-            "bad.py: is nested too deeply: shorten its longest expression or elif",
-        ),
+        (None, "bad.py: cannot be read: "),
+        (b"x = 1\ndef (:\n", "bad.py:2: is not valid"),
+        (b"x = 1\n\n# \xe9\n", "bad.py: is not valid"),
+        (b"# coding: klingon\n", "bad.py: is not valid"),
+        (b"x\0 = 1\n", "bad.py: is not valid"),
+        (b"x = " + b"+".join([b"1"] * 50_000), "bad.py: is nested too"),
     ],
     ids=["missing", "syntax", "encoding", "unknown encoding", "null", "nested"],
 )
@@ -99,9 +92,11 @@ def test_a_module_that_cannot_be_read_is_reported_and_the_others_are_checked(
     assert main(["bad.py", "wrong.py"]) == 2
     shown = capsys.readouterr()
     assert shown.out.startswith("wrong.py:5:17: MRT009 ")
-    assert shown.err.splitlines() == [f"error: {expected}", "1 finding in 1 module"]
+    error, summary = shown.err.splitlines()
+    assert error.startswith(f"error: {expected}")
+    assert summary == "1 finding in 1 module"
     assert main(["bad.py"]) == 2
-    assert capsys.readouterr().err == f"error: {expected}\n"
+    assert capsys.readouterr().err == f"{error}\n"
 
 
 @pytest.mark.parametrize(
