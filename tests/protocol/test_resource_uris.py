@@ -57,7 +57,7 @@ def test_the_examples_of_the_rfc_match(template: str, uri: str) -> None:
 
 
 REFUSED = {
-    "is not supported; write {name}": [
+    "write {name}": [
         # expressions of RFC 6570 that are not supported
         *("{&a}", "a?x=1{&b}", "{;a}", "{;a,b}", "{a}{.b}", "{.a}", "a{#b}", "{a,b}", "{+a,b}", "{/a,b}"),
         *("{a*}", "{+a*}", "{/a*}", "{?a*}", "{a:3}", "{+a:6}/here", "{/a:1}"),
@@ -65,13 +65,13 @@ REFUSED = {
         *("{}", "{+}", "{a/}", "{/}", "{ a}", "{a.b}", "{%61}", "{é}", "{1a}", "{a-b}"),
         *("{=a}", "{!a}", "{@a}", "{|a}", "{$a}", "{/?a}", "{++a}", "{?a, b}", "/h{#hello+}"),
     ],
-    "put it there once": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top", "a#b{?c}"],
+    "there once": ["{?a}/b", "{?a}{?b}", "{?a}{/b}", "a?x=1{?b}", "{?a}#top", "a#b{?c}"],
     # boundaries that cannot be found, or only by trying many
-    "its end cannot be found": ["{+a}{/b}", "{+a}/{+b}", "{+a}/x{/b}"],
-    "put '/' or another reserved character between": [
+    "its end": ["{+a}{/b}", "{+a}/{+b}", "{+a}/x{/b}"],
+    "character between": [
         *("{a}{b}", "{a}{+b}", "{+a}{b}", "{/a}{b}", "{a}-{b}", "{+a}-{b}", "{a}.{b}", "{a}%2F{b}")
     ],
-    "put '/' or another reserved character after": ["{/a}b", "x{/a}.txt", "{/a}%20"],
+    "character after": ["{/a}b", "x{/a}.txt", "{/a}%20"],
     "occurs twice": ["{a}/{a}", "{a}{?a}", "{/a}{/a}"],
     "percent-encode it": [
         *("a b", "a\n", 'a"', "a<b>", "a\\b", "a|b", "a%", "a%zz", "\ud800"),

@@ -155,30 +155,32 @@ URI, DATE, MOMENT = ({"type": "string", "format": kind} for kind in ("uri", "dat
 @pytest.mark.parametrize(
     ("schema", "typed", "error"),
     [
-        ({"type": "integer"}, "1.5", "Enter a whole number."),
-        ({"type": "integer"}, "1_000", "Enter a whole number."),
-        ({"type": "integer"}, "9" * 5_000, "Enter a whole number."),
-        ({"type": "integer", "minimum": 3}, "2", "Enter a whole number: at least 3."),
-        ({"type": "number", "maximum": 0.5}, "0.75", "Enter a number: at most 0.5."),
-        ({"type": "number"}, "1e999", "Enter a number, such as 1.5."),
-        ({"type": "number"}, "NaN", "Enter a number, such as 1.5."),
-        ({"type": "number"}, "1,5", "Enter a number, such as 1.5."),
-        ({"type": "string", "minLength": 3}, "ab", "Enter at least 3 characters: there are 2."),
-        ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "Enter at most 2 characters: there are 5."),
-        ({"type": "string", "format": "email"}, "name", "Enter an e-mail address, such as name@example.com."),
-        (URI, "example", "Enter a complete address, such as https://example.com/."),
-        (DATE, "2026-02-30", "Enter a date: year-month-day, such as 2026-07-28."),
-        ({"type": "string", "enum": ["a"]}, "1", "Choose one of the answers shown."),
-        ({"type": "string", "enum": ["a"]}, "-1", "Choose one of the answers shown."),
-        ({"type": "boolean"}, "true", "Choose one of the answers shown."),
-        ({"type": "string"}, "", "Enter an answer."),
-        ({"type": "integer"}, "", "Enter a whole number."),
-        ({"type": "number"}, " ", "Enter a number."),
-        ({"type": "boolean"}, "", "Choose an answer."),
+        ({"type": "integer"}, "1.5", "whole number"),
+        ({"type": "integer"}, "1_000", "whole number"),
+        ({"type": "integer"}, "9" * 5_000, "whole number"),
+        ({"type": "integer", "minimum": 3}, "2", "whole number: at least 3"),
+        ({"type": "number", "maximum": 0.5}, "0.75", "at most 0.5"),
+        ({"type": "number"}, "1e999", "such as 1.5"),
+        ({"type": "number"}, "NaN", "such as 1.5"),
+        ({"type": "number"}, "1,5", "such as 1.5"),
+        ({"type": "string", "minLength": 3}, "ab", "3 characters: there are 2"),
+        ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "2 characters: there are 5"),
+        ({"type": "string", "format": "email"}, "name", "name@example.com"),
+        (URI, "example", "https://example.com/"),
+        (DATE, "2026-02-30", "2026-07-28"),
+        ({"type": "string", "enum": ["a"]}, "1", "answers shown"),
+        ({"type": "string", "enum": ["a"]}, "-1", "answers shown"),
+        ({"type": "boolean"}, "true", "answers shown"),
+        ({"type": "string"}, "", "Enter an answer"),
+        ({"type": "integer"}, "", "whole number"),
+        ({"type": "number"}, " ", "a number."),
+        ({"type": "boolean"}, "", "Choose an answer"),
     ],
 )
 def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:
-    assert read(one_field(schema, "x"), **{"0.0": (typed,)}).errors == {"0.0": error}
+    errors = read(one_field(schema, "x"), **{"0.0": (typed,)}).errors
+    assert list(errors) == ["0.0"]
+    assert error in errors["0.0"]
 
 
 @pytest.mark.parametrize(
