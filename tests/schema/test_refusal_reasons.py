@@ -221,7 +221,7 @@ def test_a_reference_into_alternatives_has_the_reasons_of_its_target() -> None:
 @pytest.mark.parametrize(
     ("pet", "problem"),
     [
-        ({"kind": "bird", "lives": 9}, 'arguments.pet.kind: Input should be "cat" or "dog" or "hound"'),
+        ({"kind": "bird", "lives": 9}, 'arguments.pet.kind: .* "cat" or "dog" or "hound"'),
         ({"kind": "cat"}, "arguments.pet.lives: Field required"),
         ({"lives": 9}, "arguments.pet.kind: Field required"),
     ],
@@ -232,7 +232,7 @@ def test_a_discriminator_of_no_alternative_has_those_of_all(pet: Any, problem: s
         "required": ["kind", "lives"],
     }
     dog = {"properties": {"kind": {"enum": ["dog", "hound"]}, "barks": True}, "required": ["kind", "barks"]}
-    assert refusal({"pet": pet}, properties={"pet": {"oneOf": [cat, dog]}}) == problem
+    assert re.fullmatch(problem, refusal({"pet": pet}, properties={"pet": {"oneOf": [cat, dog]}}))
 
 
 def test_hundreds_of_alternatives_of_each_item_take_no_second() -> None:
@@ -273,7 +273,7 @@ def test_a_long_text_is_no_regular_expression() -> None:
     ],
 )
 def test_a_pattern_that_cannot_run_in_linear_time_is_refused(members: Any) -> None:
-    with pytest.raises(DefinitionError, match="tool: input_schema: the pattern"):
+    with pytest.raises(DefinitionError, match="input_schema: the pattern"):
         raw(**members)
 
 

@@ -76,10 +76,7 @@ def test_hidden_files_and_bytecode_are_omitted(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [
-        (b"..\\escaped.md", "one/..\\escaped.md has a backslash"),
-        (b"\xff.txt", "the name b'\\xff.txt' "),
-    ],
+    [(b"..\\escaped.md", "one/..\\escaped.md has a backslash"), (b"\xff.txt", "the name b'\\xff.txt' ")],
 )
 def test_a_name_that_other_systems_do_not_store_is_refused(tmp_path, name, problem):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})

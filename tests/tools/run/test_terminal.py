@@ -249,11 +249,7 @@ def test_lines_are_written_at_once_and_name_the_function_where_another_one_begin
     exchange = run.begin(call())
     weather = run.invoke(exchange, "local_weather", "first", "second")
     run.invoke(exchange, "local_greet", "third")
-    assert run.lines == [
-        f"{INDENT}first",
-        "                      second",
-        "               greet  third",
-    ]
+    assert run.lines == [f"{INDENT}first", "                      second", "               greet  third"]
     run.respond(exchange, result())
     run.recorder.add_line(weather, "late")
     assert run.lines[4:] == [f"{INDENT}late"]

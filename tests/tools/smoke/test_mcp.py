@@ -39,10 +39,10 @@ CALLS = {
         "provision_database",
         {"name": "orders", "region": "eu-west-1"},
         "note",
-        "became a task in round 2",
+        "round 2",
     ),
     "without a question": ("get_weather", {"location": "Tokyo"}, "note", ""),
-    "an unknown tool": ("get_wether", {}, "wrong", "The endpoint has no tool get_wether: correct CALL."),
+    "an unknown tool": ("get_wether", {}, "wrong", "tool get_wether"),
     "a tool error": ("get_weather", {"place": 1}, "wrong", "tool error"),
 }
 
