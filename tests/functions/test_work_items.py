@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from contextlib import closing
 
 import pytest
@@ -43,9 +44,9 @@ def test_a_resolved_duplicate_has_its_fields_and_one_link(requests):
         assert asked.asked.keys() == {"duplicate_of"}
         methods = [request.method for request in requests[before:]]
         assert set(methods) == {"GET"}, "the item is updated only after the last answer"
-        assert asked.answer(duplicate_of={"duplicateOfId": 4301}).text == (
-            "Bug #4522 resolved as Duplicate of Bug #4301. State set to Resolved and duplicate link created."
-        )
+        done = asked.answer(duplicate_of={"duplicateOfId": 4301})
+        assert re.search("Duplicate of Bug #4301.*link created", done.text)
+        assert changes(done) == {"State": "Resolved"}
     url = os.environ["AZURE_DEVOPS_URL"]
     set_fields = [
         {"op": "add", "path": "/fields/System.State", "value": "Resolved"},
@@ -60,6 +61,10 @@ def test_a_resolved_duplicate_has_its_fields_and_one_link(requests):
     assert {patch.header("content-type") for patch in patches} == {"application/json-patch+json"}
 
 
+def changes(done: Round) -> dict[str, str]:
+    return dict(re.findall(r"(\w+) set to (\w+)", done.text))
+
+
 def resolve(play: Player, number: int = 4522, **fields: str) -> Round:
     return play.call(
         "update_work_item", {"workItemId": number, "fields": {"System.State": "Resolved", **fields}}
@@ -69,20 +74,21 @@ def resolve(play: Player, number: int = 4522, **fields: str) -> Round:
 @pytest.mark.parametrize(
     ("resolution", "fields", "reported"),
     [
-        ("Fixed", {"System.Title": "A title"}, "State set to Resolved and Title set to A title."),
-        ("Won't Fix", {}, "State set to Resolved."),
-        ("By Design", {}, "State set to Resolved."),
+        ("Fixed", {"System.Title": "Loop"}, {"State": "Resolved", "Title": "Loop"}),
+        ("Won't Fix", {}, {"State": "Resolved"}),
+        ("By Design", {}, {"State": "Resolved"}),
     ],
 )
 def test_any_other_resolution_is_reported_with_every_changed_field(play, resolution, fields, reported):
     done = resolve(play, **fields).answer(resolution={"resolution": resolution})
-    assert done.text == f"Bug #4522 resolved as {resolution}. {reported}"
+    assert f" as {resolution}. " in done.text
+    assert changes(done) == reported
 
 
 def test_other_fields_are_set_without_a_question(play):
-    fields = {"System.State": "Active", "System.Title": "A title"}
+    fields = {"System.State": "Active", "System.Title": "Loop"}
     done = play.call("update_work_item", {"workItemId": 4410, "fields": fields})
-    assert done.text == "Task #4410 updated. State set to Active and Title set to A title."
+    assert changes(done) == {"State": "Active", "Title": "Loop"}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +167,7 @@ def said(played: Round) -> str:
 
 def test_a_triage_describes_the_given_work_item(play):
     text = said(play.prompt("triage", {"workItemId": "4522"}))
-    assert text.startswith("Triage Bug #4522: Endless redirect after the laptop was asleep (Active).")
+    assert text.startswith(f"Triage {HEADINGS[3]} (Active)")
     assert text.count("#4522") == 1
     assert all(heading in text for heading in HEADINGS)
 
