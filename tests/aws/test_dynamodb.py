@@ -131,11 +131,12 @@ def test_a_transaction_that_conflicts_with_another_is_retried(wire, recording_st
     assert all(0 <= pause <= FIRST_CONFLICT_PAUSE_S * 2**n for n, pause in enumerate(pauses))
 
 
-def test_an_update_that_conflicts_with_a_transaction_is_retried(wire, recording_store, pauses, store):
-    store.put_new(ITEM)
+def test_a_write_that_conflicts_with_a_transaction_is_retried(wire, recording_store, pauses, store):
+    wire.refuse = [(400, "TransactionConflictException")]
+    assert recording_store.put_new(ITEM) is None
     wire.refuse = [(400, "TransactionConflictException")]
     assert recording_store.update("p", "M", Change(Equals("ver", 3), set={"st": "failed"}))["st"] == "failed"
-    assert len(pauses) == 1
+    assert len(pauses) == 2
 
 
 def test_a_persistent_conflict_is_a_store_error(wire, recording_store, pauses):

@@ -78,9 +78,9 @@ class DynamoStore(Struct, eq=False):
     def put_new(self, item: Item) -> Item | None:
         check_item_size(item)
         write_id = self.random_bytes(16)
+        parameters = {**self._put_new({**item, WRITE_ID: write_id}), **_RETURN_PRESENT}
         try:
-            with _as_store_errors():
-                self.client.call("PutItem", **self._put_new({**item, WRITE_ID: write_id}), **_RETURN_PRESENT)
+            self._repeat_on_conflict(lambda: self.client.call("PutItem", **parameters))
         except _ConditionFailed as failed:
             if failed.present is None:  # None would mean that this item was written
                 raise
