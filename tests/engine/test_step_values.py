@@ -569,6 +569,11 @@ def test_the_cache_distinguishes_annotations_of_equal_code_and_keeps_no_closure_
     assert [reference() for reference in references] == [None, None]
 
 
+class Noon(Enum):
+    TIME = time_of_day(12)
+    TEXT = "12:00:00"
+
+
 class Priced(BaseModel):
     price: Decimal
 
@@ -589,6 +594,7 @@ class Priced(BaseModel):
         ("12:00", time_of_day | str, "in another way"),
         ([True], list[Literal[1]], "in another way"),
         ({1: 1}, dict[float, int], "in another way"),
+        (Noon.TIME, Noon, "becomes another value"),
     ],
 )
 def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, said):
