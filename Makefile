@@ -121,9 +121,6 @@ ENV ?= default
 export ENV
 TO      = --sam "$(SAM)" --env "$$ENV"
 CHANGES = --parameters "$$PARAMETERS" --runtime "$$PYTHON_RUNTIME" --architecture "$$ARCHITECTURE"
-
-# The tests of a file share fixtures and run in one process. tests/conftest.py says which files start first.
-IN_PARALLEL := --dist loadfile --no-loadscope-reorder --numprocesses
 PURE := $(addprefix tests/,adapters arguments auth content corpus deployment engine protocol schema server state testing \
                            tools/lint docs/test_generated_reference.py observing/test_traceback_redaction.py \
                            test_architecture.py test_cold_start.py test_messages.py test_reference_tables.py)
@@ -184,14 +181,14 @@ check: lint pure-tests  ## run ruff, mypy and most tests that need only Python
 
 pure-tests: $(VENV)/.dev
 	@# They wait for nothing, and each process collects all of them: one for each core.
-	$(VENV)/bin/pytest $(IN_PARALLEL) $$(getconf _NPROCESSORS_ONLN) $(PURE)
+	$(VENV)/bin/pytest --numprocesses $$(getconf _NPROCESSORS_ONLN) $(PURE)
 
 test: lint all-tests  ## run ruff, mypy and all tests
 
 # Beside `lint`: many tests wait for other processes.
 all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
 	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
-	$(VENV)/bin/pytest $(IN_PARALLEL) auto -rs
+	$(VENV)/bin/pytest --numprocesses auto -rs
 
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
