@@ -209,10 +209,11 @@ CARRIED = [
 ]
 
 
-@law
-@given(st.sampled_from(CARRIED).flatmap(lambda pair: st.tuples(st.just(pair[0]), pair[1])))
-def test_a_replay_gets_the_value_of_the_first_run(pair):
-    annotation, value = pair
+@pytest.mark.parametrize(("annotation", "values"), CARRIED)
+@settings(law, max_examples=10)
+@given(st.data())
+def test_a_replay_gets_the_value_of_the_first_run(annotation, values, data):
+    value = data.draw(values)
     revived = through(value, annotation)
     assert revived == value
     if annotation not in (None, Any, NO_ANNOTATION):  # JSON does not distinguish 1.0 from 1
