@@ -8,6 +8,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.lambda_invocation import Invocation
+from mcp_roundtrip_testing import Player
 from support.client_requests import TASKS, refused
 from support.deployment import Deployment, legacy
 from support.messages import META, call, headers, message
@@ -102,3 +103,20 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     assert {**short, "result": full["result"]} == full
     too_large = client.task(client.run_task("report", size=6_000_000)).result
     assert "is repeated: count." in too_large["content"][0]["text"]
+
+
+def test_an_error_about_a_size_names_the_steps_of_earlier_rounds():
+    server = Server("sizes")
+
+    @server.tool
+    def asks(ctx: Context) -> str:
+        ctx.step("count", lambda: 3)
+        if len(ctx.elicit("name", "Name?", str)) > 1:
+            ctx.confirm("sure", "Sure?")
+        return "a" * 7_000_000
+
+    asked = Player(server).call("asks")
+    for name, problem in (("a", "result is too large"), ("a" * 60_000, "answers are too large")):
+        [content] = asked.answer(name=name).result["content"]
+        assert problem in content["text"]
+        assert "is repeated: count." in content["text"]
