@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 from mcp_types import Tool
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from support.function_calls import count_function_calls
 
 
@@ -94,6 +95,8 @@ def test_an_option_that_occurs_twice_is_in_the_schema_once():
     def tool(shade: Shade): ...
 
     assert Arguments.from_function(tool).json_schema()["$defs"]["Shade"]["enum"] == [1, 2]
+    written = build_json_schema(TypeAdapter(Literal[Shade.RED, 1, 2]), "serialization")
+    assert written["enum"] == [1, 2]
 
 
 def test_only_titles_of_the_author_are_in_the_schema():
