@@ -44,6 +44,7 @@ LONGEST_FIRST = (
     "artefact/test_emulator.py",
     "pipeline/test_workflow.py",
     "question_ui/test_view.py",
+    "question_ui/test_fields_in_the_view.py",
     "tools/console/test_news.py",
     "tools/console/test_pages.py",
     "bounds/test_worst_bodies.py",

@@ -71,3 +71,18 @@ def asking(requests: Mapping[str, Any], state: str = "state-1", **members: Any) 
 def complete(text: str) -> dict[str, Any]:
     """The result of the call, as the answer tool returns it."""
     return {"content": [{"type": "text", "text": text}], "_meta": {META: {"status": "complete"}}}
+
+
+VCPUS = {"type": "integer", "title": "Virtual CPUs", "minimum": 1, "maximum": 16}
+SIZE = form("How large should orders be?", {"vcpus": {**VCPUS, "description": "Each has 2 GiB of memory"}})
+KEEP = form("orders costs 40 EUR a month. Keep it?", {"value": {"type": "boolean"}})
+
+DONE = [{"result": complete("orders runs at db-1")}]
+ASKED = ("result", asking({"size": SIZE}))
+SEND = ("click", "Send")
+ANSWERED = (("fill", "Virtual CPUs", "4"), SEND)
+GOES_ON = ("see", "The assistant can go on.")
+
+
+def answers_of(call: dict[str, Any]) -> dict[str, Any]:
+    return {key: answer.get("content") for key, answer in call["arguments"]["answers"].items()}
