@@ -3,8 +3,6 @@ import re
 import subprocess
 from typing import Any
 
-import pytest
-
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
 from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
 from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
@@ -12,19 +10,9 @@ from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, skips
 from support.project import ROOT
-from support.transformed_template import (
-    AUTH_MODES,
-    WORKER_OF,
-    declared_parameters,
-    lint,
-    properties,
-    stack,
-    with_defaults,
-)
-from support.transformed_template import of_type as transformed_type
+from support.transformed_template import WORKER_OF, declared_parameters, lint, properties, with_defaults
 
 TEMPLATE = ROOT / "platform/edge/template.yaml"
-ROUTES = ROOT / "platform/edge/routes.yaml"
 PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
 
 LIMITS = (ROOT / "docs/guides/limits.md").read_text("utf-8")
@@ -154,9 +142,6 @@ CODE = code()
 MAX_NAME = 64
 """Characters of a CloudFront function's name."""
 
-MAX_RESOURCES = 500
-"""Resources of a stack."""
-
 MAX_FUNCTION = 10 * 1024
 """Bytes of a CloudFront function."""
 
@@ -206,19 +191,6 @@ def routed(*requests: dict[str, Any], code: str = CODE) -> list[dict[str, Any]]:
     return answer
 
 
-def request(method: str | None, name: str | None, *, uri: str = "/mcp", verb: str = "POST") -> dict[str, Any]:
-    headers = {
-        header: {"value": value} for header, value in ((HEADER_METHOD, method), (HEADER_NAME, name)) if value
-    }
-    return {"method": verb, "uri": uri, "querystring": {}, "headers": headers}
-
-
-def test_a_feature_in_the_table_is_routed_to_its_owner():
-    listed = [(method, name, owner) for method, table in owners().items() for name, owner in table.items()]
-    for (*_, owner), sent in zip(listed, routed(*(request(m, n) for m, n, _ in listed)), strict=True):
-        assert sent["uri"] == f"/tools/{owner}"
-
-
 def at(uri: str, verb: str = "POST", **headers: str) -> dict[str, Any]:
     sent = {"host": "tools.example", **headers}
     return {
@@ -227,6 +199,17 @@ def at(uri: str, verb: str = "POST", **headers: str) -> dict[str, Any]:
         "querystring": {},
         "headers": {k: {"value": v} for k, v in sent.items()},
     }
+
+
+def request(method: str | None, name: str | None, *, uri: str = "/mcp", verb: str = "POST") -> dict[str, Any]:
+    named = {HEADER_METHOD: method, HEADER_NAME: name}
+    return at(uri, verb, **{header: value for header, value in named.items() if value})
+
+
+def test_a_feature_in_the_table_is_routed_to_its_owner():
+    listed = [(method, name, owner) for method, table in owners().items() for name, owner in table.items()]
+    for (*_, owner), sent in zip(listed, routed(*(request(m, n) for m, n, _ in listed)), strict=True):
+        assert sent["uri"] == f"/tools/{owner}"
 
 
 TWICE = {"value": "summarize", "multiValue": [{"value": "summarize"}, {"value": "get_weather"}]}
@@ -293,83 +276,6 @@ def test_challenges_do_not_need_routing_by_name():
     call = request("tools/call", "get_weather")
     call["headers"]["authorization"] = {"value": "Bearer a.b.c"}
     assert routed(at("/mcp"), call, code=only) == [UNAUTHORIZED, call]
-
-
-def routes(mode: str) -> dict[str, Any]:
-    template = load(ROUTES)
-    authorizer = {"AuthorizerId": "a1b2c3"} if mode in ("jwt", "lambda") else {}
-    given = {"EndpointStack": "tools", "ApiId": "api1", "AuthMode": mode, **authorizer}
-    assert cloudformation.broken_rules(template, cloudformation.parameters_of(template, **given)) == []
-    return cloudformation.resources(template, cloudformation.parameters_of(template, **given))
-
-
-def of_type(kind: str, mode: str = "none") -> list[dict[str, Any]]:
-    return [each["Properties"] for each in routes(mode).values() if each["Type"] == kind]
-
-
-@pytest.mark.parametrize("mode", AUTH_MODES)
-def test_a_route_has_the_authorization_of_the_endpoint(mode):
-    endpoint = next(
-        route
-        for route in transformed_type("AWS::ApiGatewayV2::Route", AuthMode=mode, **AUTH_MODES[mode]).values()
-        if route["RouteKey"] == "ANY /tools/{tool}"
-    )
-    for route in of_type("AWS::ApiGatewayV2::Route", mode):
-        assert route["AuthorizationType"] == endpoint["AuthorizationType"]
-        assert ("AuthorizerId" in route) == ("AuthorizerId" in endpoint)
-
-
-def test_a_mode_with_an_authorizer_needs_its_id():
-    template = load(ROUTES)
-    given = {"EndpointStack": "tools", "ApiId": "api1", "AuthMode": "jwt"}
-    [rule] = cloudformation.broken_rules(template, cloudformation.parameters_of(template, **given))
-    assert "AuthorizerId" in rule
-
-
-def test_a_route_leads_to_the_function_that_the_endpoint_names_after_its_folder():
-    names = {
-        function["FunctionName"].replace("${AWS::StackName}", "tools")
-        for function in transformed_type("AWS::Lambda::Function").values()
-    }
-    folders = edge_routes.owners(catalog())
-    keys = [route["RouteKey"] for route in of_type("AWS::ApiGatewayV2::Route")]
-    assert keys == [f"ANY /tools/{folder}" for folder in folders]
-    function = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
-    targets = [f"{function}tools_{folder}:live" for folder in folders]
-    assert {target.split(":")[-2] for target in targets} <= names
-    integrations = of_type("AWS::ApiGatewayV2::Integration")
-    assert [each["IntegrationUri"] for each in integrations] == targets
-    permissions = of_type("AWS::Lambda::Permission")
-    assert [each["FunctionName"] for each in permissions] == targets
-    assert [each["SourceArn"].partition("api1")[2] for each in permissions] == [
-        f"/*/*/tools/{folder}" for folder in folders
-    ]
-
-
-def test_the_endpoint_has_an_output_for_each_parameter_that_it_chooses():
-    assert stack().outputs.keys() >= {"ApiHost", "ApiId", "AuthorizerId"}
-    assert stack().outputs["AuthorizerId"] == "none"
-    assert stack(AuthMode="jwt", **AUTH_MODES["jwt"]).outputs["AuthorizerId"] == "${JwtAuthorizer}"
-
-
-def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door():
-    front_door = transformed_type("AWS::ApiGatewayV2::Integration")["EndpointIntegration"]
-
-    def mapping(integration: dict[str, Any]) -> set[tuple[str, str, str]]:
-        return {
-            (status, each["Source"], each["Destination"])
-            for status, mapped in integration["ResponseParameters"].items()
-            for each in mapped["ResponseParameters"]
-        }
-
-    for integration in of_type("AWS::ApiGatewayV2::Integration"):
-        assert mapping(integration) == mapping(front_door)
-
-
-def test_routes_of_a_large_application_fit_into_a_stack():
-    many = {"tools": [{"owner": f"tool_{number:03}", "definition": {}} for number in range(200)]}
-    template = parse(edge_routes.render(edge_routes.owners(many)))
-    assert len(template["Resources"]) <= MAX_RESOURCES
 
 
 def test_the_page_has_every_parameter():

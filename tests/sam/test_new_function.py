@@ -12,7 +12,7 @@ from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run
 
 CHECKS = (
-    *("sam/test_template.py", "sam/test_edge.py", "tools/catalog/test_catalog.py"),
+    *("sam/test_template.py", "sam/test_edge.py", "sam/test_edge_routes.py", "tools/catalog/test_catalog.py"),
     *(f"functions/test_{each}.py" for each in (TOOL, TASK_TOOL)),
 )
 """The tests of the tools, and tests of a project that compare its tools. Each other test is of the package,

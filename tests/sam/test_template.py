@@ -1,12 +1,12 @@
-"""The meaning of template.yaml and its nested templates for every AuthMode.
+"""The meaning of template.yaml and its nested templates.
 
-test_state_keys.py covers the keys, test_settings.py MCP_SETTINGS, test_production.py operation in
-production, and test_least_privilege.py the permissions of roles.
+test_authorization.py covers every AuthMode, test_state_keys.py the keys, test_settings.py MCP_SETTINGS,
+test_production.py and test_alarms.py operation in production, and test_least_privilege.py the permissions
+of roles.
 """
 
 import json
 import re
-from typing import Any
 
 import pytest
 
@@ -22,39 +22,22 @@ from support.transformed_template import (
     WORKER_OF,
     alias,
     arn,
-    declared_parameters,
     deployed,
     documented_block,
     lint,
     of_type,
     properties,
     role_of,
+    routes_of,
     stack,
     statements,
     variables,
 )
 
-EXAMPLES = {
-    "ApprovalFunction",
-    "ProvisionFunction",
-    "SummarizeFunction",
-    "WeatherFunction",
-    "WorkItemsFunction",
-}
 WORKERS = sorted(WORKER_OF.values())
 QUEUE_OF = {worker: worker.replace("WorkerFunction", "TasksQueue") for worker in WORKERS}
 LAMBDA = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:"
-METADATA = "/.well-known/{proxy+}"
-ROUTES = {"POST /mcp", "GET /mcp", "DELETE /mcp", "ANY /tools/{tool}"}
-PAGE_ROUTE = "ANY /approvals/{reference}"
-QUESTIONS = "/mcp/questions"
-PAGE_ROUTES = {PAGE_ROUTE, f"GET {QUESTIONS}", f"POST {QUESTIONS}"}
-METADATA_ROUTES = {f"{verb} {METADATA}" for verb in ("GET", "HEAD")}
-CARD_ROUTES = {f"{verb} /mcp/server-card" for verb in ("GET", "HEAD", "OPTIONS")}
-PUBLIC_ROUTES = PAGE_ROUTES | METADATA_ROUTES | CARD_ROUTES
 
-
-every_auth_mode = pytest.mark.parametrize("auth_mode", AUTH_MODES)
 every_function = pytest.mark.parametrize("function", sorted(FOLDERS))
 every_tool = pytest.mark.parametrize("tool", TOOLS)
 every_tool_with_tasks = pytest.mark.parametrize(("tool", "worker"), WORKER_OF.items())
@@ -94,70 +77,9 @@ def test_the_sources_are_lint_clean():
     assert [each for each in found if not each["Message"].startswith(known)] == []
 
 
-def test_the_authorization_mode_has_no_default():
-    parameter = declared_parameters()["AuthMode"]
-    assert "Default" not in parameter
-    assert sorted(parameter["AllowedValues"]) == sorted(AUTH_MODES)
-
-
-AUTHORIZATION = {
-    "none": ("NONE", None),
-    "bearer": ("NONE", None),
-    "jwt": ("JWT", "${JwtAuthorizer}"),
-    "lambda": ("CUSTOM", "${LambdaAuthorizer}"),
-    "iam": ("AWS_IAM", None),
-}
-
-
-def routes_of(auth_mode: str, **more: str) -> dict[str, Any]:
-    given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode], **more}
-    return {route["RouteKey"]: route for route in of_type("AWS::ApiGatewayV2::Route", **given).values()}
-
-
-@every_auth_mode
-def test_every_route_is_authorized_according_to_the_mode_except_pages_cards_and_metadata(auth_mode):
-    """Links of pages have a token. Without a name or an issuer, the function answers 404."""
-    found = {
-        key: (route["AuthorizationType"], route.get("AuthorizerId"))
-        for key, route in routes_of(auth_mode).items()
-    }
-    expected = dict.fromkeys(ROUTES, AUTHORIZATION[auth_mode])
-    assert found == {**expected, **dict.fromkeys(PUBLIC_ROUTES, ("NONE", None))}
-    # The settings of the stage apply to each route, and no route has settings of its own.
-    stage = properties("ApiStage", AuthMode=auth_mode, **AUTH_MODES[auth_mode])
-    assert stage["DefaultRouteSettings"].keys() == {"ThrottlingRateLimit", "ThrottlingBurstLimit"}
-    assert "RouteSettings" not in stage
-    assert variables(FRONT_DOOR)["MCP_AUDIENCE"].endswith(QUESTIONS.removesuffix("/questions"))
-
-
 def test_the_front_door_knows_the_name_of_its_card():
     assert variables(FRONT_DOOR, ServerCard="com.example/tools")["MCP_SERVER_CARD"] == "com.example/tools"
     assert variables(FRONT_DOOR)["MCP_SERVER_CARD"] == ""
-
-
-SETTING_OF = {
-    "TokenJwksUri": ("MCP_TOKEN_JWKS_URI", "https://issuer.example/keys", {"bearer"}),
-    "TokenAlgorithms": ("MCP_TOKEN_ALGORITHMS", "ES256", {"bearer"}),
-    "TokenType": ("MCP_TOKEN_TYPE", "at+jwt", {"bearer"}),
-    "TokenAudience": ("MCP_TOKEN_AUDIENCE", "client-id", {"bearer"}),
-    "ScopePrefix": ("MCP_SCOPE_PREFIX", "api://app/", {"bearer", "jwt", "lambda"}),
-    "IamPrincipal": ("MCP_IAM_PRINCIPAL", "session", {"iam"}),
-    "PrincipalContextKey": ("MCP_PRINCIPAL_CONTEXT_KEY", "user", {"lambda"}),
-    "ScopeContextKey": ("MCP_SCOPE_CONTEXT_KEY", "scopes", {"lambda"}),
-}
-"""The parameters of some modes: their environment variable, a value and the modes."""
-
-
-@every_auth_mode
-def test_settings_of_another_mode_have_no_effect(auth_mode):
-    everything = {name: value for mode in AUTH_MODES.values() for name, value in mode.items()}
-    given = {**everything, **{name: value for name, (_, value, _) in SETTING_OF.items()}}
-    assert stack(AuthMode=auth_mode, **given).broken_rules == []
-    environment = variables(FRONT_DOOR, AuthMode=auth_mode, **given)
-    for setting, value, modes in SETTING_OF.values():
-        assert environment.get(setting) == (value if auth_mode in modes else None), setting
-    if auth_mode in ("none", "iam"):
-        assert "MCP_TOKEN_ISSUER" not in environment
 
 
 def audience_of_authorizer(**given: str) -> list[str]:
@@ -168,44 +90,12 @@ def audience_of_authorizer(**given: str) -> list[str]:
     return audience
 
 
-def test_the_jwt_authorizer_may_accept_other_audiences_than_the_endpoint():
-    assert audience_of_authorizer(TokenAudience="mcp, client") == ["mcp", "client"]
-
-
-@every_auth_mode
-def test_a_mode_has_its_authorizer_and_functions_know_the_issuer(auth_mode):
-    given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode]}
-    authorizers = {"jwt": {"JwtAuthorizer"}, "lambda": {"LambdaAuthorizer"}}
-    assert set(of_type("AWS::ApiGatewayV2::Authorizer", **given)) == authorizers.get(auth_mode, set())
-    environment, issuer = variables(FRONT_DOOR, **given), "https://issuer.example"
-    assert environment["MCP_AUTH_MODE"] == auth_mode
-    issuers = {"bearer": issuer, "jwt": issuer, "lambda": ""}
-    assert environment.get("MCP_TOKEN_ISSUER") == issuers.get(auth_mode)
-    if auth_mode == "lambda":  # clients are sent to an issuer that is given
-        assert variables(FRONT_DOOR, **given, TokenIssuer=issuer)["MCP_TOKEN_ISSUER"] == issuer
-
-
-@every_auth_mode
-def test_the_parameters_of_a_mode_are_required(auth_mode):
-    needed = AUTH_MODES[auth_mode]
-    assert stack(AuthMode=auth_mode, **needed).broken_rules == []
-    for left_out in needed:
-        given = {name: value for name, value in needed.items() if name != left_out}
-        [broken] = stack(AuthMode=auth_mode, **given).broken_rules
-        assert left_out in broken
-
-
-def test_the_result_of_a_lambda_authorizer_is_cached_per_route():
-    authorizer = properties("LambdaAuthorizer", AuthMode="lambda", **AUTH_MODES["lambda"])
-    assert authorizer["IdentitySource"] == ["$request.header.Authorization", "$context.routeKey"]
-
-
 INTEGRATION_OF = {"EndpointIntegration": FRONT_DOOR, "ApprovalIntegration": "ApprovalFunction"}
 
 
 def test_every_route_leads_to_the_front_door_except_the_approval_page():
     targets = {key: route["Target"] for key, route in routes_of("bearer").items()}
-    assert targets.pop(PAGE_ROUTE) == "integrations/${ApprovalIntegration}"
+    assert targets.pop("ANY /approvals/{reference}") == "integrations/${ApprovalIntegration}"
     assert set(targets.values()) == {"integrations/${EndpointIntegration}"}
     assert {name: "Body" in api for name, api in of_type("AWS::ApiGatewayV2::Api").items()} == {"Api": False}
     integrations = of_type("AWS::ApiGatewayV2::Integration")
@@ -263,8 +153,10 @@ OWN = {
     "ApprovalFunction": {"APPROVALS_URL", "APPROVAL_SENDER", "APPROVAL_TABLE", "APPROVERS"},
     "ProvisionFunction": {"DATABASES_API_URL"},
     "SummarizeFunction": {"MCP_TASK_TABLE"},
+    "WeatherFunction": set[str](),
     "WorkItemsFunction": {"AZURE_DEVOPS_SECRET", "AZURE_DEVOPS_URL"},
 }
+"""Of each example. Functions that `make new-function` adds may have others."""
 
 
 def environment(function: str) -> dict[str, str]:
@@ -277,7 +169,7 @@ def test_a_tool_has_the_variables_of_every_function_and_those_of_its_tasks(tool)
     tasks = {"MCP_TASK_WORKER", "MCP_TASK_QUEUE"} if tool in WORKER_OF else set()
     expected = SHARED | tasks | OWN.get(tool, set())
     assert set(environment(tool)) & expected == expected
-    assert tool not in EXAMPLES or set(environment(tool)) == expected
+    assert tool not in OWN or set(environment(tool)) == expected
 
 
 @every_tool_with_tasks
@@ -336,6 +228,7 @@ def test_all_functions_share_one_issuer_and_the_front_doors_address_as_audience(
     environments = [variables(function, **given) for function in FOLDERS]
     assert {v["MCP_AUDIENCE"] for v in environments} == {audience}
     assert audience_of_authorizer(**given) == [audience]
+    assert audience_of_authorizer(**given, TokenAudience="mcp, client") == ["mcp", "client"]
     assert variables("ApprovalFunction", **given)["APPROVALS_URL"] == f"{api}/approvals"
     assert {v["MCP_ISSUER"] for v in environments} == {"${AWS::StackName}"}
     assert stack(**given).outputs["McpUrl"] == audience

@@ -130,6 +130,12 @@ def of_type(resource_type: str, *blocks: str, **given: str) -> dict[str, Any]:
     return {name: each["Properties"] for name, each in found if each["Type"] == resource_type}
 
 
+def routes_of(auth_mode: str) -> dict[str, Any]:
+    """Return the properties of the API's routes, by route key."""
+    given = {"AuthMode": auth_mode, **AUTH_MODES[auth_mode]}
+    return {route["RouteKey"]: route for route in of_type("AWS::ApiGatewayV2::Route", **given).values()}
+
+
 def properties(logical_id: str, *blocks: str, **given: str) -> Any:
     return deployed(*blocks, **given)[logical_id]["Properties"]
 
