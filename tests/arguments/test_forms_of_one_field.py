@@ -1,0 +1,87 @@
+"""Form elicitation of one field: the answer of a single type, and of options known only at run time."""
+
+from datetime import date
+from enum import Enum
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field, RootModel
+from typing_extensions import TypeAliasType
+
+from mcp_roundtrip import one_of
+from mcp_roundtrip.arguments.elicitation_form import Form
+from mcp_roundtrip.errors import DefinitionError
+
+
+class Color(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def test_choices_are_shown_in_their_order():
+    """The types are equal in Python."""
+    choices = ["a", "b"], ["b", "a"]
+    forms = [Form.from_model(Literal[tuple(each)]) for each in choices]
+    assert [form.requested_schema["properties"]["value"]["enum"] for form in forms] == [*choices]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema", "answer", "value"),
+    [
+        (float, {"type": "number"}, 3, 3.0),
+        (date, {"type": "string", "format": "date"}, "2026-07-28", date(2026, 7, 28)),
+        (Color, {"type": "string", "enum": ["red", "blue"]}, "red", Color.RED),
+        (Literal["a"] | Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}, "b", "b"),
+        (
+            list[Color],
+            {"type": "array", "items": {"type": "string", "enum": ["red", "blue"]}},
+            ["red"],
+            [Color.RED],
+        ),
+        (
+            Annotated[int, Field(ge=1, description="How many")],
+            {"type": "integer", "minimum": 1, "description": "How many"},
+            3,
+            3,
+        ),
+        (RootModel[int], {"type": "integer"}, 3, RootModel[int](3)),
+    ],
+)
+def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, value):
+    assert Form.from_model(annotation).requested_schema == {
+        "type": "object",
+        "properties": {"value": schema},
+        "required": ["value"],
+    }
+    parsed = Form.from_model(annotation).parse({"value": answer})
+    assert parsed == value
+    assert type(parsed) is type(value)
+
+
+@pytest.mark.parametrize("annotation", [str | None, TypeAliasType("Name", str | None)])
+def test_an_optional_single_field_may_be_omitted(annotation):
+    assert "required" not in Form.from_model(annotation).requested_schema
+    assert Form.from_model(annotation).parse({}) is None
+    assert Form.from_model(annotation).parse({"value": None}) is None
+    assert Form.from_model(annotation).parse({"value": "a"}) == "a"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(["red", "blue"], ("red",), {"red"}, {"red": 1}, {"red": 1}.keys(), [], range(3), iter(["red"])),
+        *("red", b"red", 3, 1.5, True, lambda: str),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_in_the_place_of_a_type_is_refused_with_the_types_to_pass(value):
+    with pytest.raises(DefinitionError, match=rf"a value of type {type(value).__name__}; pass one_of\("):
+        Form.from_model(value)
+
+
+def test_options_are_offered_in_order_and_one_of_them_is_the_answer() -> None:
+    form = Form.from_model(one_of(["b", "a"], description="Which?"))
+    assert form.requested_schema["properties"] == {
+        "value": {"type": "string", "enum": ["b", "a"], "description": "Which?"}
+    }
+    assert form.parse({"value": "a"}) == "a"
