@@ -1,137 +1,29 @@
+"""The API of the console of a running template: its requests, states and tasks."""
+
 import json
 import threading
-import time
-from collections.abc import Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.console.activity import MAX_EXCHANGES, show_activity
 from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tasks import task_keys
-from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import HttpExchange
-from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
-from support.client_requests import ASKABLE
-from support.sam_applications import (
-    FRONT_DOOR,
-    SERVER_WITH_TASKS,
-    front_door_template,
-    http,
-    rpc,
-    wait_until,
-    write_application,
-)
+from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
 from support.served_application import serve
-
-SOURCES = {
-    "server/app.py": """
-        import os, pathlib, time
-        from mcp_roundtrip import Context, Server
-
-        server = Server("orders")
-        GATE = pathlib.Path(os.environ["GATE"])
-
-        def create(name: str) -> str:
-            while not GATE.exists():
-                time.sleep(0.02)
-            return f"order of {name}"
-
-        @server.tool(task="optional")
-        def order(ctx: Context, name: str) -> str:
-            if name.startswith("no "):
-                raise ValueError(f"{name} cannot be ordered")
-            size = ctx.elicit("size", f"Which size of {name}?", str)
-            ctx.run_as_task(ttl_ms=600_000)
-            made = ctx.step("create", create, name)
-            ctx.elicit("keep", f"Keep {made}?", bool)
-            return f"{made} {size}"
-
-        handler, worker_handler = server.lambda_handler, server.worker_handler
-        """,
-    "server/notes.md": "# Notes\n",
-}
-
-CLIENT = {META_CLIENT_CAPABILITIES: ASKABLE}
-
-WRITES = {"x-console": "1", "content-type": "application/json"}
-
-
-def accept(value):
-    return {"action": "accept", "content": {"value": value}}
-
-
-def api_url(app, path):
-    return f"{app.console_url}console/api/{path}"
-
-
-@dataclass(frozen=True)
-class Console:
-    """The API of a running template, and an MCP client of the same template."""
-
-    app: LocalApp
-    gate: Path
-
-    def api(self, path, body=None, method=""):
-        data = None if body is None else json.dumps(body).encode()
-        default = "GET" if body is None else "POST"
-        return http(api_url(self.app, path), method=method or default, body=data, headers=WRITES)
-
-    def read(self, path, body=None, method=""):
-        answer = self.api(path, body, method)
-        assert answer.status == 200, answer.body
-        return answer.json()
-
-    def rpc(self, method, names, /, **params):
-        return rpc(self.app.url("/"), method, meta=CLIENT, sent={"mcp-name": names}, **params)
-
-    def call(self, item="tea", **params):
-        return self.rpc("tools/call", "order", name="order", arguments={"name": item}, **params)
-
-    def start_task(self):
-        state = self.call().json()["result"]["requestState"]
-        answered = self.call(requestState=state, inputResponses={"size": accept("big")})
-        return str(answered.json()["result"]["taskId"])
-
-    def task(self, task_id, **expected):
-        """Poll a task until it has these members."""
-        for _ in range(200):
-            self.rpc("tasks/get", task_id, taskId=task_id)
-            found = self.read(f"tasks/{task_id}")
-            if expected.items() <= found.items():
-                return found
-            time.sleep(0.05)
-        raise AssertionError(found)
-
-
-@contextmanager
-def serve_console(folder):
-    gate = folder / "gate"
-    template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
-    with serve(template, variables={"GATE": str(gate)}) as app:
-        yield Console(app, gate)
+from support.served_console import WRITES, accept, api_url, serve_console
 
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory):
     """Return a console whose application no test edits."""
     with serve_console(tmp_path_factory.mktemp("console")) as console:
-        yield console
-
-
-@pytest.fixture
-def own_console(tmp_path):
-    """Return the console of an application for one test, which edits it."""
-    with serve_console(tmp_path) as console:
         yield console
 
 
@@ -296,67 +188,6 @@ def test_a_call_that_waits_for_its_user_on_a_page_is_no_task(console):
     asked = rpc(console.app.url("/"), "tools/call", sent={"mcp-name": "order"}, **call)
     assert asked.json()["result"]["_meta"]["mcp-roundtrip/parkedCall"]["status"] == "input_required"
     assert console.read("tasks") == before
-
-
-def test_another_version_of_the_code_answers_the_next_round(own_console):
-    state = own_console.call().json()["result"]["requestState"]
-    shown = own_console.read("sources/Server")
-    assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
-    assert sorted(shown["functions"]) == ["Server", "Worker"]
-    text = shown["files"][0]["text"].replace("Which size", "How many")
-    edited = own_console.read("sources/Server", {"files": {"app.py": text}}, "PUT")
-    assert (edited["isEdited"], edited["edited"]) == (True, ["app.py"])
-    answer = own_console.call(requestState=state, inputResponses={"size": accept("big")}).json()
-    assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
-    assert own_console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
-    assert own_console.read("sources/Server")["isEdited"] is True
-    assert own_console.read("sources/Server", method="DELETE")["isEdited"] is False
-    assert "Which size" in own_console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
-    project = Path(own_console.app.folder / "server/app.py").read_text()
-    assert "How many" not in project
-
-
-def test_a_change_of_the_project_takes_effect_beside_an_edited_file(own_console):
-    source = own_console.app.folder / "server/app.py"
-    source.with_name("gone.py").symlink_to("nowhere.py")
-    assert own_console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
-    source.write_text(source.read_text().replace("Which size", "What size"))
-    wait_until(lambda: "What size" in own_console.call().body.decode())
-    assert own_console.read("sources/Server")["isEdited"] is True
-
-
-NAMES = (
-    *("../app.py", "a/../../app.py", "/etc/app.py", "a//b.py", "./app.py", ".hidden.py", "a/.git/x.py"),
-    *("app.py/", "", "a\\..\\b.py", "a\x00.py", "a\n.py", "a b.py", "app.sh", "app", "app.pyc", "app.so"),
-    *("C:app.py", "~/app.py", "é.py", "/".join("a" * 9) + ".py", "requirements.txt"),
-)
-"""They leave the copy, or are another kind of file."""
-
-FILES: Mapping[str, Mapping[str, str]] = {
-    **{f"the name {name!r}": {name: ""} for name in NAMES},
-    "null": {"app.py": "\x00"},
-    "large": {"app.py": "#" * (MAX_FILE + 1)},
-    "deep": {"app.py": "(" * 500},
-    "file and folder": {"a.py": "", "a.py/b.py": ""},
-    "many": {f"a{number}.py": "" for number in range(MAX_FILES + 1)},
-}
-
-
-def test_files_that_cannot_be_written_or_run_are_refused(console):
-    for reason, files in FILES.items():
-        assert console.api("sources/Server", {"files": files}, "PUT").status == 422, reason
-        assert console.read("sources/Server")["isEdited"] is False, reason
-
-
-def test_hidden_large_binary_and_outside_files_are_not_shown(own_console):
-    code = own_console.app.folder / "server"
-    (code / "linked.py").symlink_to(own_console.app.folder / "template.yaml")
-    (code / "folder").symlink_to(own_console.app.folder)
-    (code / ".env.py").write_text("SECRET = 1")
-    (code / "large.py").write_text("#" * (MAX_FILE + 1))
-    (code / "binary.py").write_bytes(b"\xff\xfe")
-    shown = own_console.read("sources/Server")["files"]
-    assert [file["name"] for file in shown] == ["app.py", "notes.md"]
 
 
 def test_unknown_names_are_not_found_and_known_ones_may_be_percent_encoded(console):

@@ -1,0 +1,78 @@
+"""Sources of a function that are edited in the console: shown, run, and refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
+from support.sam_applications import wait_until
+from support.served_console import accept, serve_console
+
+
+@pytest.fixture
+def console(tmp_path):
+    """Return the console of an application for one test, which edits it."""
+    with serve_console(tmp_path) as console:
+        yield console
+
+
+def test_another_version_of_the_code_answers_the_next_round(console):
+    state = console.call().json()["result"]["requestState"]
+    shown = console.read("sources/Server")
+    assert [file["name"] for file in shown["files"]] == ["app.py", "notes.md"]
+    assert sorted(shown["functions"]) == ["Server", "Worker"]
+    text = shown["files"][0]["text"].replace("Which size", "How many")
+    edited = console.read("sources/Server", {"files": {"app.py": text}}, "PUT")
+    assert (edited["isEdited"], edited["edited"]) == (True, ["app.py"])
+    answer = console.call(requestState=state, inputResponses={"size": accept("big")}).json()
+    assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
+    assert console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
+    assert console.read("sources/Server")["isEdited"] is True
+    assert console.read("sources/Server", method="DELETE")["isEdited"] is False
+    assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
+    project = Path(console.app.folder / "server/app.py").read_text()
+    assert "How many" not in project
+
+
+def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
+    source = console.app.folder / "server/app.py"
+    source.with_name("gone.py").symlink_to("nowhere.py")
+    assert console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
+    source.write_text(source.read_text().replace("Which size", "What size"))
+    wait_until(lambda: "What size" in console.call().body.decode())
+    assert console.read("sources/Server")["isEdited"] is True
+
+
+NAMES = (
+    *("../app.py", "a/../../app.py", "/etc/app.py", "a//b.py", "./app.py", ".hidden.py", "a/.git/x.py"),
+    *("app.py/", "", "a\\..\\b.py", "a\x00.py", "a\n.py", "a b.py", "app.sh", "app", "app.pyc", "app.so"),
+    *("C:app.py", "~/app.py", "é.py", "/".join("a" * 9) + ".py", "requirements.txt"),
+)
+"""They leave the copy, or are another kind of file."""
+
+FILES: Mapping[str, Mapping[str, str]] = {
+    **{f"the name {name!r}": {name: ""} for name in NAMES},
+    "null": {"app.py": "\x00"},
+    "large": {"app.py": "#" * (MAX_FILE + 1)},
+    "deep": {"app.py": "(" * 500},
+    "file and folder": {"a.py": "", "a.py/b.py": ""},
+    "many": {f"a{number}.py": "" for number in range(MAX_FILES + 1)},
+}
+
+
+def test_files_that_cannot_be_written_or_run_are_refused(console):
+    for reason, files in FILES.items():
+        assert console.api("sources/Server", {"files": files}, "PUT").status == 422, reason
+        assert console.read("sources/Server")["isEdited"] is False, reason
+
+
+def test_hidden_large_binary_and_outside_files_are_not_shown(console):
+    code = console.app.folder / "server"
+    (code / "linked.py").symlink_to(console.app.folder / "template.yaml")
+    (code / "folder").symlink_to(console.app.folder)
+    (code / ".env.py").write_text("SECRET = 1")
+    (code / "large.py").write_text("#" * (MAX_FILE + 1))
+    (code / "binary.py").write_bytes(b"\xff\xfe")
+    shown = console.read("sources/Server")["files"]
+    assert [file["name"] for file in shown] == ["app.py", "notes.md"]
