@@ -18,26 +18,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from email import message_from_string
 from pathlib import Path
-from shutil import copyfile, copytree, ignore_patterns
-from typing import Any
+from shutil import copyfile, copytree
 
 import pytest
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.run.services import ministack
-from mcp_roundtrip_tools.template.yaml_reader import parse
-from support import cloudformation, forked_programs, skips
+from support import forked_programs, skips
 from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents
 from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed_runtime, run
-from support.transformed_template import stack as stack_of_this_application
-from support.transformed_template import transformed_file
 
 NEW, RUN, UPGRADE, SAM_INIT = code_blocks("docs/guides/your-own-project.md", "sh")
 DEPLOY = "make deploy\n"
-NEW_TOOL, TEST, *GROW = code_blocks("docs/guides/adding-a-tool.md", "sh")
+NEW_TOOL, TEST, *_ = code_blocks("docs/guides/adding-a-tool.md", "sh")
 TUTORIAL, *_ = code_blocks("docs/tutorial/index.md", "python")
 
 PACKAGES = [
@@ -45,7 +41,6 @@ PACKAGES = [
     *sorted(path.parent for path in (ROOT / "development").glob("mcp_roundtrip_*/__init__.py")),
 ]
 
-ISSUER = "https://id.example"
 ANSWER = {"value": "A-1002"}
 RESULT = {"text": "A-1002 is being packed."}
 
@@ -329,47 +324,3 @@ def test_another_target_of_fixed_functions_is_refused_before_the_build(applicati
     assert done.returncode == 2
     assert "error: template.yaml has no parameter PythonRuntime: change every Runtime" in done.stderr
     assert "Building" not in done.stdout
-
-
-@pytest.fixture(scope="module")
-def grown(application, tmp_path_factory):
-    """Return the application with tools with tasks in two functions, as the guide adds them."""
-    folder = tmp_path_factory.mktemp("grown")
-    copytree(application, folder, ignore=ignore_patterns(".venv*", ".aws-sam"), dirs_exist_ok=True)
-    for command in GROW:
-        done = run(sys.executable, "-m", "mcp_roundtrip_tools", *as_options(command.split()[1:]), cwd=folder)
-        assert done.returncode == 0, done.stderr
-    return folder
-
-
-def as_options(arguments: list[str]) -> list[str]:
-    options = {"TASKS=1": "--tasks"}
-    return [options.get(each, each.removeprefix("NAME=")) for each in arguments]
-
-
-def evaluated(project: Path, **given: str) -> cloudformation.Stack:
-    """Return the stack of an application with its nested stacks."""
-    parameters = {"AuthMode": "bearer", "TokenIssuer": ISSUER, **given}
-    template = parse(transformed_file(project / "template.yaml", **parameters))
-    return cloudformation.evaluate_stack(template, project, parameters)
-
-
-def test_the_template_is_lint_clean(grown):
-    done = run(forked_programs.sam(), "validate", "--lint", "--region", "eu-west-1", cwd=grown)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_the_application_has_the_resources_of_this_one(grown):
-    """The functions differ, and everything else is the same."""
-    own, here = evaluated(grown), stack_of_this_application(AuthMode="bearer", TokenIssuer=ISSUER)
-    kinds = {"AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::IAM::Role"}
-    examples = ("Approval", "Provision", "Server")
-
-    def others(resources: Mapping[str, Any]) -> set[str]:
-        return {
-            name
-            for name, each in resources.items()
-            if each["Type"] not in kinds and not name.startswith((*examples, "RoundtripLayer"))
-        }
-
-    assert others(own.resources) == others(here.resources)

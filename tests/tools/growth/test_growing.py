@@ -1,6 +1,8 @@
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,13 @@ from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.lint.checking import main as lint
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade
+from mcp_roundtrip_tools.template.yaml_reader import parse
+from support import cloudformation, forked_programs
+from support.sam_build import run
+from support.transformed_template import stack as stack_of_this_application
+from support.transformed_template import transformed_file
+
+ISSUER = "https://id.example"
 
 
 @pytest.fixture(scope="module")
@@ -43,3 +52,31 @@ def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findin
     }
     assert {path: path.read_bytes() for path in committed} == committed
     assert lint([]) == 0
+
+
+def evaluated(project: Path, **given: str) -> cloudformation.Stack:
+    """Return the stack of an application with its nested stacks."""
+    parameters = {"AuthMode": "bearer", "TokenIssuer": ISSUER, **given}
+    template = parse(transformed_file(project / "template.yaml", **parameters))
+    return cloudformation.evaluate_stack(template, project, parameters)
+
+
+def test_the_template_is_lint_clean(grown):
+    done = run(forked_programs.sam(), "validate", "--lint", "--region", "eu-west-1", cwd=grown)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_application_has_the_resources_of_this_one(grown):
+    """The functions differ, and everything else is the same."""
+    own, here = evaluated(grown), stack_of_this_application(AuthMode="bearer", TokenIssuer=ISSUER)
+    kinds = {"AWS::Lambda::Function", "AWS::Lambda::Version", "AWS::Lambda::Alias", "AWS::IAM::Role"}
+    examples = ("Approval", "Provision", "Server", "Summarize")
+
+    def others(resources: Mapping[str, Any]) -> set[str]:
+        return {
+            name
+            for name, each in resources.items()
+            if each["Type"] not in kinds and not name.startswith((*examples, "RoundtripLayer"))
+        }
+
+    assert others(own.resources) == others(here.resources)
