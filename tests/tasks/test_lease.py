@@ -54,11 +54,11 @@ class Table:
         """Let the table refuse all requests, or none."""
         self.faults.times = float("inf") if is_down else 0
 
-    def lease(self, owner: str, delivery: str = "", remaining_ms: int = INVOCATION_MS) -> Lease:
+    def lease(self, owner: str, remaining_ms: int) -> Lease:
         def on_renewed() -> None:
             self.renewed += 1
 
-        given = Delivery(delivery, remaining_ms, LEASE_MS, on_renewed)
+        given = Delivery("", remaining_ms, LEASE_MS, on_renewed)
         return Lease(self.store, NEW.pk, owner, given, lambda: self.now_ms, self.log)
 
     def log(self, event: str, error: Exception) -> None:
@@ -67,7 +67,7 @@ class Table:
         self.errors.append(event)
 
     def claimed(self, owner: str = "me", remaining_ms: int = INVOCATION_MS) -> Lease:
-        lease = self.lease(owner, remaining_ms=remaining_ms)
+        lease = self.lease(owner, remaining_ms)
         assert lease.claim() is not None
         self.store.calls = 0
         return lease
@@ -84,12 +84,6 @@ class Table:
 @pytest.fixture
 def table():
     return Table()
-
-
-def test_a_claim_has_the_delivery_and_the_length_of_the_lease(table):
-    table.lease("me", "request-1").claim()
-    assert (table.task.lease_owner, table.task.lease_delivery) == ("me", "request-1")
-    assert table.task.lease_until_ms == NOW + LEASE_MS
 
 
 def test_a_lease_does_not_outlast_its_invocation_by_more_than_the_margin(table):
@@ -182,13 +176,6 @@ def test_before_a_step_a_lease_that_ends_during_the_request_is_renewed(table):
     table.faults.before, table.faults.times = stop, 1
     assert lease.verify()
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
-
-
-def test_a_heartbeat_renews_the_lease_and_its_message(table):
-    lease = table.claimed()
-    table.now_ms += 20_000
-    assert lease.beat() == LEASE_MS / RENEWALS
-    assert (table.task.lease_until_ms, table.renewed) == (table.now_ms + LEASE_MS, 1)
 
 
 def test_a_failed_heartbeat_is_logged_and_soon_repeated(table):
