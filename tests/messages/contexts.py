@@ -4,6 +4,7 @@ import asyncio
 import io
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from pydantic import BaseModel, SecretStr, field_serializer
@@ -220,14 +221,9 @@ class Endless(io.RawIOBase):
         return MAX_BYTES + 1
 
 
-class Unsigned:
-    """An S3 client that signs with version 2."""
-
-    def generate_presigned_url(self, *given: Any, **named: Any) -> str:
-        return "https://exports.example/key?Signature=x"
-
-
-CLIENT: Any = Unsigned()
+LINK_OF_VERSION_2 = "https://exports.example/key?Signature=x"
+CLIENT: Any = SimpleNamespace(generate_presigned_url=lambda *_, **__: LINK_OF_VERSION_2)
+STORED = Stored("key", "orders.csv", "text/csv", 3)
 BUCKET = Bucket("exports", client=CLIENT)
 
 
@@ -347,11 +343,7 @@ mistakes(
         "an object of text": lambda: BUCKET.put("a,b", "orders.csv"),
         "an object of neither bytes nor a file": lambda: BUCKET.put(iter([b"a"]), "orders.csv"),
         "an object beyond an upload": lambda: BUCKET.put(Endless(), "orders.csv"),
-        "a link to an object with too long a lifetime": lambda: BUCKET.link(
-            Stored("key", "orders.csv", "text/csv", 3), ttl_ms=10**12
-        ),
-        "a link that is signed with version 2": lambda: BUCKET.link(
-            Stored("key", "orders.csv", "text/csv", 3)
-        ),
+        "a link to an object with too long a lifetime": lambda: BUCKET.link(STORED, ttl_ms=10**12),
+        "a link that is signed with version 2": lambda: BUCKET.link(STORED),
     },
 )
