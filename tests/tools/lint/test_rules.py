@@ -67,3 +67,6 @@ def test_a_finding_names_the_place_and_the_remedy():
     code = code.replace("time", "boto3").replace("boto3.boto3()", 'boto3.client("sqs").send_message()')
     [finding] = check_text(Path("app.py"), code)
     assert finding.message.startswith("boto3.client('sqs').send_message(…) ")
+    code = "from typing import Literal\nfrom mcp_roundtrip import Context\ndef ask(ctx: Context) -> None:\n"
+    [finding] = check_text(Path("app.py"), code + '    ctx.elicit("k", "?", list[Literal[1, 2]])\n')
+    assert "Literal['1', …]" in finding.message, "it is a list of choices already"

@@ -88,8 +88,9 @@ def _problem(source: Source, annotation: ast.expr) -> str | None:
             return _UNION if any(_is_free(source, each) for each in (left, right)) else None
         case ast.Subscript(value=outer, slice=inner) if source.dotted(outer) in _LISTS:
             item = inner.elts[0] if isinstance(inner, ast.Tuple) else inner
-            is_object = _problem(source, item) == _OBJECT
-            return _LIST_OF_OBJECTS if is_object else _FREE_LIST if _is_free(source, item) else None
+            if (problem := _problem(source, item)) in (_OBJECT, _NUMBERS):
+                return _LIST_OF_OBJECTS if problem == _OBJECT else _NUMBERS
+            return _FREE_LIST if _is_free(source, item) else None
         case ast.Subscript(value=outer) | (ast.Name() as outer) if source.dotted(outer) in _DICTS:
             return _DICT
     return None
