@@ -55,7 +55,10 @@ def test_a_valid_request_has_all_declared_members_and_a_notification_needs_none(
 def test_a_version_that_is_not_served_is_refused_with_those_that_are(version: str) -> None:
     body = message("tools/list", meta={**META, VERSION: version})
     refused = invalid(run(body, mcp_protocol_version=version), -32022)
-    assert refused.failure.data == {"supported": ["2026-07-28"], "requested": version}
+    notified = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+    also_refused = invalid(validate_request({"mcp-protocol-version": version}, notified), -32022)
+    for each in (refused, also_refused):
+        assert each.failure.data == {"supported": ["2026-07-28"], "requested": version}
 
 
 @pytest.mark.parametrize(
