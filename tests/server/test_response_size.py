@@ -110,6 +110,7 @@ def test_an_error_about_a_size_names_the_steps_of_earlier_rounds():
 
     @server.tool
     def asks(ctx: Context) -> str:
+        ctx.now("when")
         ctx.step("count", lambda: 3)
         if len(ctx.elicit("name", "Name?", str)) > 1:
             ctx.confirm("sure", "Sure?")
@@ -119,4 +120,4 @@ def test_an_error_about_a_size_names_the_steps_of_earlier_rounds():
     for name, problem in (("a", "result is too large"), ("a" * 60_000, "answers are too large")):
         [content] = asked.answer(name=name).result["content"]
         assert problem in content["text"]
-        assert "is repeated: count." in content["text"]
+        assert "is repeated: count." in content["text"], "and the time, which is no step, is not named"

@@ -138,8 +138,10 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     if code == "invalid-for-json-schema":
         return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
     lines = str(error).splitlines() or [""]
-    line = lines[-1 if isinstance(error, SchemaError) else 0].strip(" .").removeprefix("SchemaError: ")
-    return f"pydantic cannot use {_text(annotation)} ({type(error).__name__}: {line}); {SUPPORTED_TYPES}"
+    # The last line of a SchemaError has the reason.
+    line = lines[-1].removeprefix("SchemaError: ") if isinstance(error, SchemaError) else lines[0]
+    problem = f"{type(error).__name__}: {line.strip(' .')}"
+    return f"pydantic cannot use {_text(annotation)} ({problem}); {SUPPORTED_TYPES}"
 
 
 def _text(annotation: Any) -> str:

@@ -24,7 +24,7 @@ def make_tasks(settings: Settings, observer: Observer, clients: ClientFactory) -
         call = None
         with suppress(StoreError):
             call = read_call(store, task.pk)
-        return {"task": task.task_id, "tool": call and call.name}
+        return {"task": task.task_id, "tool": None if call is None else call.name}
 
     return Tasks(
         store,

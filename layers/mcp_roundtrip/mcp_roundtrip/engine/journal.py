@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -102,6 +102,10 @@ _MEMBERS: Final = {
     "trace": "t",
 }
 """The names in the JSON form: they are short because every state has them."""
+
+
+def keys_of_steps(entries: Iterable[Entry]) -> list[str]:
+    return [entry.key for entry in entries if entry.kind is Kind.STEP]
 
 
 class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, rename=_MEMBERS):
@@ -222,8 +226,7 @@ class History:
         return [entry for key, entry in self._entries.items() if replayed.get(key) is not entry]
 
     def finished_steps(self) -> list[str]:
-        stored = [entry.key for entry in self.new_entries() if entry.kind is Kind.STEP]
-        return stored + self.unstored_steps
+        return keys_of_steps(self.new_entries()) + self.unstored_steps
 
     def answers_before(self, prefix: str) -> list[list[Any]]:
         """Return the keys and answers used so far in the branch of this prefix and in those around it."""

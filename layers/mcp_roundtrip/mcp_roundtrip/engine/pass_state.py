@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mcp_roundtrip.engine.deadline import Deadline
-from mcp_roundtrip.engine.journal import Entry, History, Journal, Kind
+from mcp_roundtrip.engine.journal import Entry, History, Journal, Kind, keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.question_channels import ClientInputs, InputRequests
 from mcp_roundtrip.errors import Drift, DuplicateKey, InvalidKey, Suspend, UsageError
@@ -184,8 +184,7 @@ class Run(Struct, eq=False):
 
     def drift_error(self, key: str, changed: str) -> Exception:
         """Return the error for code that no longer matches the journal."""
-        steps = [entry.key for entry in self.history.entries() if entry.kind is Kind.STEP]
-        return self.fail(Drift(key, changed, steps))
+        return self.fail(Drift(key, changed, keys_of_steps(self.history.entries())))
 
     def recorded_entry(self, key: str, kind: Kind) -> Entry | None:
         """Return the entry of `key`, or None. Raises Drift if it has another kind."""

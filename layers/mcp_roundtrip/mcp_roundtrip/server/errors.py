@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.journal import Journal, keys_of_steps
 from mcp_roundtrip.engine.outcomes import single_exception
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import (
@@ -157,7 +157,7 @@ def unsealed_state_error(
     journal: Journal,
 ) -> ClientError:
     """Return the error of a call whose flow has expired, or whose journal is too large."""
-    repeated = describe_repeated(journal.lost_effects)
+    repeated = describe_repeated(keys_of_steps(journal.entries))
     if not isinstance(error, StateTooLarge):
         text = f"The call took too long for another round. Call the {call.feature.kind} again.{repeated}"
         return _unfinished(call, requests, text, "flow_expired")
@@ -244,7 +244,7 @@ def out_of_time_error(call: FeatureCall, journal: Journal) -> ClientError:
     text = (
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "
         f"A client that follows the rounds or the tasks of MCP {PROTOCOL_VERSION} can wait for it."
-        f"{describe_repeated(lost)}"
+        f"{describe_repeated(keys_of_steps(journal.entries))}"
     )
     return ClientError(CallAborted(text), "out_of_time")
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from mcp_roundtrip.auth.callers import user_binding
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
-from mcp_roundtrip.engine.journal import History, Journal
+from mcp_roundtrip.engine.journal import History, Journal, keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
@@ -220,7 +220,7 @@ class Round(Struct, frozen=True):
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
-        repeated = describe_repeated(self.run.history.to_journal().lost_effects)
+        repeated = describe_repeated(keys_of_steps(self.run.history.entries()))
         return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=repeated)
 
     def unfinished_reply(

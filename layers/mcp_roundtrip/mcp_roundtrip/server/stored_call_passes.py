@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.journal import keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
@@ -102,7 +103,7 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
         return reply
     error = ResultTooLarge(MAX_RESPONSE_BYTES)
     this_round.call.record_failure("result_too_large", error)
-    text = f"{error}{describe_repeated(this_round.run.lost_effects())}"
+    text = f"{error}{describe_repeated(keys_of_steps(this_round.run.history.entries()))}"
     return this_round.error_reply(ClientError(ToolError(text), "result_too_large"))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import caller_binding
-from mcp_roundtrip.engine.journal import Journal
+from mcp_roundtrip.engine.journal import Journal, keys_of_steps
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.errors import StateRejected, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, Refusal, StoreError
@@ -143,7 +143,7 @@ def _too_many_open_tasks(call: FeatureCall, run: Run, error: TooManyOpenTasks) -
         f"Wait until one of them has ended, answer one, or cancel a task with tasks/cancel, and {again}."
     )
     if not is_stored:
-        text += describe_repeated(run.lost_effects())
+        text += describe_repeated(keys_of_steps(run.history.new_entries()))
     data = {"maxOpenTasks": error.limit, "retryAfterMs": 1_000 * RETRY_AFTER_S}
     return Refusal("task_limit_reached", TOO_MANY_REQUESTS, text, data, http_status=429)
 
