@@ -9,7 +9,7 @@ from mcp.client.auth.utils import (
     extract_scope_from_www_auth,
 )
 
-from mcp_roundtrip.server.public_documents import WELL_KNOWN, ProtectedResource
+from mcp_roundtrip.server.protected_resource import WELL_KNOWN, ProtectedResource
 from support.token_issuer import ISSUER
 
 MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")

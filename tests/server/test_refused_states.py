@@ -10,7 +10,7 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES, HttpRequest
-from mcp_roundtrip.server.errors import INVALID_STATE
+from mcp_roundtrip.server.call_errors import INVALID_STATE
 from mcp_roundtrip.state.claims import Binding
 from mcp_roundtrip_testing import Player
 from mcp_roundtrip_testing.ports import AUDIENCE, ISSUER, make_codec

@@ -17,8 +17,8 @@ from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema import serialization
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_write
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.refusal_reasons import compile_schema, problem_lines
 from mcp_roundtrip.schema.typed_values import invalid_value
+from mcp_roundtrip.schema.value_problems import compile_schema, problem_lines
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.compiled_schema import CompiledSchema

@@ -1,4 +1,4 @@
-"""Decide which settings the features of a function lack."""
+"""Find, and log, the settings that the features of a function lack."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 
@@ -55,6 +56,14 @@ class MissingSetting(Struct, frozen=True):
 
     error: SettingsError
     is_error: bool
+
+
+def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
+    for missing in missing_settings(needs, find_unset_settings(ports.settings)):
+        if missing.is_error:
+            ports.observer.record_failure("setting_missing", missing.error)
+        else:
+            ports.observer.record("setting_missing", reason=missing.error.setting, problem=str(missing.error))
 
 
 def find_unset_settings(settings: Settings) -> frozenset[str]:

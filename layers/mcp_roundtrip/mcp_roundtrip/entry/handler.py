@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
 from mcp_roundtrip.adapters.event_members import remove_query
 from mcp_roundtrip.deployment import wiring
-from mcp_roundtrip.deployment.needed_settings import find_unset_settings, missing_settings
+from mcp_roundtrip.deployment.needed_settings import log_missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.protocol import jsonrpc
@@ -73,14 +73,6 @@ def make_ports_or_log(make_ports: Callable[[], Ports], context: Any) -> Ports:
     except Exception as error:
         _log_initialization_fault(error, invocation_id(context))
         raise
-
-
-def log_missing_settings(needs: Mapping[str, Sequence[str]], ports: Ports) -> None:
-    for missing in missing_settings(needs, find_unset_settings(ports.settings)):
-        if missing.is_error:
-            ports.observer.record_failure("setting_missing", missing.error)
-        else:
-            ports.observer.record("setting_missing", reason=missing.error.setting, problem=str(missing.error))
 
 
 def _log_initialization_fault(error: Exception, correlation_id: str) -> None:

@@ -9,9 +9,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource
+from mcp_roundtrip.deployment.needed_settings import log_missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import lambda_remaining_ms, retries_until, worker_deadline_ms
-from mcp_roundtrip.entry.handler import log_missing_settings
 from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit

@@ -4,7 +4,7 @@
   `unusable_types` refuse patterns and types when a tool is defined.
 - Accepted values: `input_reader` lets pydantic read plain types (`core_schema_traversal`). For others,
   `compiled_schema` runs jsonschema-rs, then `typed_values` makes the typed value.
-  `refusal_reasons` finds the reasons of a refusal, `error_texts` words them.
+  `value_problems` finds the reasons of a refusal, `error_texts` words them.
 - Bounds: `validation_cost` limits the time to check a value and to explain its refusal.
 - Values as JSON: `serialization`.
 

@@ -9,7 +9,7 @@
 5. `run_call` runs one round of the call: it loads the journal from a carrier, has `pass_and_reply` run the
    function once and build the Reply, or saves the journal and asks (`question_results`, for each channel).
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
-   start from its beginning (`restart`). `channels_and_carriers` decides which. `errors` maps an exception.
+   start from its beginning. `channels_and_carriers` decides which. `call_errors` maps an exception.
 6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
 A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. `discovery` and

@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
 from mcp_roundtrip.protocol.strict_json import digest
-from mcp_roundtrip.server.errors import cannot_ask_error
+from mcp_roundtrip.server.call_errors import cannot_ask_error
 from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 

@@ -18,7 +18,7 @@ from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server.errors import ClientError, client_error, describe_repeated, unaskable_error
+from mcp_roundtrip.server.call_errors import ClientError, client_error, describe_repeated, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
 from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests

@@ -26,8 +26,8 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.server import admission
+from mcp_roundtrip.server.call_errors import feature_error
 from mcp_roundtrip.server.decorator_options import check_context
-from mcp_roundtrip.server.errors import feature_error
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 

@@ -25,7 +25,7 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.errors import ClientError
+from mcp_roundtrip.server.call_errors import ClientError
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_PARKED_CALL, META_QUESTIONS
 from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests

@@ -34,14 +34,14 @@ from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, StoreErr
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server import legacy_calls, state_carrier
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.channels_and_carriers import Carrier, carrier_of_questions
-from mcp_roundtrip.server.errors import (
+from mcp_roundtrip.server.call_errors import (
     TASK_REQUESTS,
     asked_after_steps,
     invalid_state,
     out_of_time_error,
     too_many_rounds,
 )
+from mcp_roundtrip.server.channels_and_carriers import Carrier, carrier_of_questions
 from mcp_roundtrip.server.pass_and_reply import Round, channels_of, new_run, run_pass
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.tools import take_responses

@@ -9,7 +9,7 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.server.errors import invalid_state, unsealed_state_error
+from mcp_roundtrip.server.call_errors import invalid_state, unsealed_state_error
 from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.state.claims import OpenState

@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.protocol.strict_json import canonical_json, compact_json
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.errors import ClientError, describe_repeated, invalid_state
+from mcp_roundtrip.server.call_errors import ClientError, describe_repeated, invalid_state
 from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.task_methods import task_members

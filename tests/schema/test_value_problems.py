@@ -17,8 +17,8 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.compiled_schema import CompiledSchema
-from mcp_roundtrip.schema.refusal_reasons import MAX_EXPLANATION_WORK, Explanation
 from mcp_roundtrip.schema.validation_cost import MAX_COST, SHORT_INPUT, SchemaCosts
+from mcp_roundtrip.schema.value_problems import MAX_EXPLANATION_WORK, Explanation
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
