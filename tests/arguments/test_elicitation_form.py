@@ -294,9 +294,13 @@ def test_null_stays_a_value_of_an_optional_field_that_accepts_it():
     assert Form.from_model(Nickname).parse({"nickname": None}).nickname is None
 
 
-@pytest.mark.parametrize(("model", "value"), [(float, float("inf")), (float, object()), (str, "\ud800")])
-def test_content_that_is_not_json_is_an_invalid_answer(model, value):
-    assert refused(model, {"value": value})
+@pytest.mark.parametrize(
+    ("model", "value", "reason"),
+    [(float, float("inf"), "JSON"), (float, object(), "JSON"), (str, "\ud800", "surrogate")],
+)
+def test_content_that_is_not_json_is_an_invalid_answer(model, value, reason):
+    [line] = refused(model, {"value": value})
+    assert reason in line
 
 
 def test_unknown_members_are_ignored():

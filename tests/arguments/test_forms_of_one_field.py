@@ -1,5 +1,6 @@
 """Form elicitation of one field: the answer of a single type, and of options known only at run time."""
 
+from dataclasses import make_dataclass
 from datetime import date
 from enum import Enum
 from typing import Annotated, Literal
@@ -70,7 +71,7 @@ def test_an_optional_single_field_may_be_omitted(annotation):
     "value",
     [
         *(["red", "blue"], ("red",), {"red"}, {"red": 1}, {"red": 1}.keys(), [], range(3), iter(["red"])),
-        *("red", b"red", 3, 1.5, True, lambda: str),
+        *("red", b"red", 3, 1.5, True, lambda: str, make_dataclass("Point", ())()),
     ],
     ids=lambda value: type(value).__name__,
 )
