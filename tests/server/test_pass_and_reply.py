@@ -33,6 +33,7 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
     clock = FakeClock()
 
     def works(ctx: Context) -> None:
+        ctx.now("began")
         for number in range(1_000):
             ctx.step(str(number), clock.advance, 1)
 
@@ -46,7 +47,7 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
     assert "is repeated: 0, 1, 2, 3, 4, …." in refusal
     assert clock() - began < client.round_ms / 1_000
     [(_, fields)] = [each for each in restarts.observer.events if each[0] == "out_of_time"]
-    assert fields["after"][:2] == ["0", "1"]
+    assert {"0", "1"} <= {*fields["after"]}
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

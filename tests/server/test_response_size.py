@@ -90,8 +90,8 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
 
     @server.tool(task="required")
     def report(ctx: Context, size: int = 5_000) -> str:
-        ctx.run_as_task()
         ctx.step("count", lambda: size)
+        ctx.run_as_task()
         return "a" * size
 
     client = Deployment(server, capabilities=TASKS, user=None)
