@@ -48,7 +48,7 @@ def test_named_files_and_folders_are_checked(folder, capsys):
 
 def test_the_rules_are_listed(capsys):
     assert main(["--rules"]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("MRT001  ")
+    assert capsys.readouterr().out.splitlines()[1].startswith("MRT001  Time ")
 
 
 def test_without_an_argument_some_folder_has_to_have_modules(folder, capsys):
