@@ -47,6 +47,7 @@ def sign(ctx: Context) -> str:
 def provision(ctx: Context) -> str:
     ctx.step("prepare", effect, "prepared")
     ctx.elicit("size", "How large?", int)
+    ctx.step("reserve", effect, "reserved")
     ctx.run_as_task()
     return ctx.step("create", effect, "created")
 
@@ -119,17 +120,19 @@ def test_a_missing_capability_is_repeated_unless_the_request_declares_it(deploym
 
 @modern
 def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
-    client = deployment.by(capabilities=TASKS)
+    client, resuming = (deployment.by(capabilities=each) for each in (TASKS, {**TASKS, **FORMS}))
+    in_its_state = next_round(resuming.call("provision"), size=1)
     client.answer(client.text("provision"), size=1)
     deployment.table.max_open = 1
     deployment.text("confirm")
-    refused = client.send_call("provision")
+    refused, repeated = client.send_call("provision"), resuming.send_call("provision", {}, **in_its_state)
     assert (refused.status, "These steps" in refused.body) == (429, False)
+    assert (repeated.status, "is repeated: reserve." in repeated.body) == (429, True)
     throttled = FaultyStore(deployment.store, lambda operation: operation.name.startswith("put_new"))
     deployment.table.max_open = 2
     assert client.by(store=throttled).call_error("provision")["code"] == -32603
     assert client.call("provision")["resultType"] == "task"
-    assert ran == ["prepared"]
+    assert ran == ["prepared", "prepared", "reserved", "reserved"], "once for each client"
 
 
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
