@@ -105,6 +105,7 @@ _MEMBERS: Final = {
 
 
 def keys_of_steps(entries: Iterable[Entry]) -> list[str]:
+    """Return the keys of the steps that have finished."""
     return [entry.key for entry in entries if entry.kind is Kind.STEP]
 
 
