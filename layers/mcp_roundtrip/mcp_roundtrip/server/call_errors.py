@@ -238,7 +238,7 @@ def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientErro
 
 
 def out_of_time_error(call: FeatureCall, journal: Journal) -> ClientError:
-    """Return the error of a call that cannot resume, and log its steps, which a new call repeats."""
+    """Return the error of a call that cannot resume, and log what a new call repeats."""
     if lost := journal.lost_effects:
         call.record("out_of_time", after=lost)
     text = (

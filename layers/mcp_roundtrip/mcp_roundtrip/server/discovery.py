@@ -108,7 +108,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
                 call_tool = partial(legacy_tasks.call_tool, later[constants.TOOLS_CALL], features.tools)
                 found[constants.TOOLS_CALL] = partial(_adapt, call_tool)
             of_tasks = legacy_tasks.TASK_HANDLERS
-            found |= {method: partial(self._call_with_tasks, of_tasks[method]) for method in of_tasks}
+            found |= {method: partial(self._call_with_tasks, each) for method, each in of_tasks.items()}
         return found
 
     def _call_with_tasks(self, handler: Handler, context: RequestContext) -> Reply | HttpResponse:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
-from mcp_roundtrip.engine.journal import keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
@@ -30,7 +29,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_results, task_carrier
-from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions, describe_repeated
+from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
@@ -103,8 +102,7 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
         return reply
     error = ResultTooLarge(MAX_RESPONSE_BYTES)
     this_round.call.record_failure("result_too_large", error)
-    text = f"{error}{describe_repeated(keys_of_steps(this_round.run.history.entries()))}"
-    return this_round.error_reply(ClientError(ToolError(text), "result_too_large"))
+    return this_round.error_reply(ClientError(ToolError(f"{error}{reply.repeated}"), "result_too_large"))
 
 
 def _conclusion(reply: Reply) -> Completed | TaskError:
