@@ -146,10 +146,12 @@ is_given = $(filter command,$(firstword $(origin $(1))))
         simulate scale cost faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean
 
-help:  ## list the commands
-	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
-	@echo
-	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
+help:
+	@awk -F ':.*## ' '/^## / {print "\n" substr($$0, 4) ":"} /^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo; echo Variables:
+	@sed -n 's/^#   /  /p' $(firstword $(MAKEFILE_LIST))
+
+## Try it
 
 run: export DATABASES_TAKE_S ?= 4  # the example's databases take time, so that a worker can be killed meanwhile
 run: $(VENV)/.$(if $(TRACES),traces,local)  ## serve template.yaml on 127.0.0.1:3000, without Docker
@@ -177,18 +179,20 @@ sam-local: $(VENV)/.local  ## serve what sam local needs: keys, tables, variable
 	@exec $(strip $(VENV)/bin/python -m mcp_roundtrip_tools sam-local $(foreach parameter,$(PARAMETERS),--parameter $(parameter)) \
 	    $(foreach variable,$(VARIABLES),--env $(variable)))
 
+## Write tools
+
+new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, test, events (NAME=… FUNCTION=… TASKS=1)
+	@# NAME comes from the environment: on the command line the shell would interpret it.
+	@$(VENV)/bin/mcp-roundtrip new-tool $(if $(filter 1,$(TASKS)),--tasks) $(if $(FUNCTION),--function "$$FUNCTION") "$$NAME"
+
+new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
+	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
+
 check: lint pure-tests  ## run ruff, mypy and most tests that need only Python
 
 pure-tests: $(VENV)/.dev
 	@# They wait for nothing, and each process collects all of them: one for each core.
 	$(VENV)/bin/pytest --numprocesses $$(getconf _NPROCESSORS_ONLN) $(PURE)
-
-test: lint all-tests  ## run ruff, mypy and all tests
-
-# Beside `lint`: many tests wait for other processes.
-all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
-	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
-	$(VENV)/bin/pytest --numprocesses auto -rs
 
 lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	$(VENV)/bin/ruff check
@@ -198,36 +202,12 @@ lint: $(VENV)/.dev  ## run ruff, the rules of docs/reference/lint.md, and mypy
 	@# One run for each function: all of them name their module `app`.
 	@for app in functions/*/app.py; do folder=$${app%/app.py}; MYPYPATH=$$folder $(VENV)/bin/mypy $$folder || exit 1; done
 
-e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambda emulator, and deployed to ministack
-	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
+test: lint all-tests  ## run ruff, mypy and all tests
 
-conformance: $(VENV)/.dev  ## run the official MCP conformance suite, and write docs/reference/conformance.md
-	$(VENV)/bin/python tests/conformance/run.py
-
-newest: $(VENV)/.dev $(UV)  ## try newer MCP clients, conformance suites and dependencies than the pinned ones, and report
-	@PYTHONPATH=tests $(VENV)/bin/python -m newest $(if $(filter 1,$(ALL)),--all) $(GROUPS)
-
-hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Copilot CLI, Gemini CLI and opencode, with a scripted model
-	$(VENV)/bin/python tests/hosts/run.py
-
-bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
-	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
-
-simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
-	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
-
-scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/explanation/scale.md)
-	$(VENV)/bin/python benchmarks/scale.py $(ARGUMENTS)
-
-cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/explanation/cost.md)
-	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
-
-faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
-	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)
-
-# The order of a set does not differ from run to run then, so that the same behavior is the same file.
-corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tests/corpus), after a change of it was asked for
-	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
+# Beside `lint`: many tests wait for other processes.
+all-tests: $(NODE_TOOLS) $(VENV)/.dev $(VENV)/.collected $(SAM) $(CHECKOV) $(MINISTACK) $(MKDOCS) $(CLIENTS)
+	$(if $(NODE_TOOLS),,@echo "Node.js 20 or later with npm is not installed: the tests that need it are skipped" >&2)
+	$(VENV)/bin/pytest --numprocesses auto -rs
 
 events: $(VENV)/.local  ## regenerate the sample events
 	$(VENV)/bin/python -m mcp_roundtrip_tools events
@@ -236,6 +216,63 @@ catalog: $(VENV)/.dev  ## regenerate the front door's catalog, platform/edge/ an
 	$(VENV)/bin/python -m mcp_roundtrip_tools catalog
 	@# The conformance suite calls tools by names, and with schemas, that models refuse.
 	$(VENV)/bin/python -W ignore -m mcp_roundtrip_tools catalog --functions tests --output tests/conformance_server/front_door/catalog.json
+
+## Deploy
+
+build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
+
+deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
+	    --options "$$DEPLOY_OPTIONS"
+
+rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=prod)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools rollback $(TO) --options "$$DEPLOY_OPTIONS"
+
+url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=prod)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools url --env "$$ENV"
+
+smoke: $(VENV)/.local  ## check a deployed endpoint from the outside, with a real client (URL=…)
+	@# The settings come from the environment, which other users of this computer cannot read.
+	@$(VENV)/bin/python -m mcp_roundtrip_tools smoke
+
+prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
+	@$(VENV)/bin/python -m mcp_roundtrip_tools prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
+
+## Measure, and compute costs
+
+bench: $(BENCH)/.peers $(FASTMCP)/.peers $(MINISTACK)  ## measure speed and memory, and compare them with the peers
+	$(BENCH)/bin/python benchmarks/run.py $(BEFORE)
+
+cost: $(VENV)/.local $(MINISTACK)  ## print the cost of a million calls, rounds and tasks (docs/explanation/cost.md)
+	$(VENV)/bin/python benchmarks/cost.py $(ARGUMENTS)
+
+scale: $(VENV)/.local $(MINISTACK)  ## print what one account and Region carries, and what breaks first (docs/explanation/scale.md)
+	$(VENV)/bin/python benchmarks/scale.py $(ARGUMENTS)
+
+simulate: $(VENV)/.local  ## run many tasks on virtual time and count what each costs (docs/explanation/scale.md)
+	$(VENV)/bin/python benchmarks/task_simulation.py $(ARGUMENTS)
+
+## Maintain mcp-roundtrip itself
+
+conformance: $(VENV)/.dev  ## run the official MCP conformance suite, and write docs/reference/conformance.md
+	$(VENV)/bin/python tests/conformance/run.py
+
+e2e: $(VENV)/.dev $(SAM) $(MINISTACK)  ## test the built artefact in AWS's Lambda emulator, and deployed to ministack
+	$(VENV)/bin/pytest tests/artefact -vv -rs --durations=0 --durations-min=5
+
+hosts: $(VENV)/.dev $(MINISTACK) .cache/hosts/package-lock.json  ## run Claude Code, Codex, Copilot CLI, Gemini CLI and opencode, with a scripted model
+	$(VENV)/bin/python tests/hosts/run.py
+
+newest: $(VENV)/.dev $(UV)  ## try newer MCP clients, conformance suites and dependencies than the pinned ones, and report
+	@PYTHONPATH=tests $(VENV)/bin/python -m newest $(if $(filter 1,$(ALL)),--all) $(GROUPS)
+
+faults: $(VENV)/.dev  ## seed each fault of tests/faults in a copy of the layer, and say which tests catch it
+	@PYTHONPATH=tests $(VENV)/bin/python -m faults.run $(if $(TESTS),--tests "$$TESTS") $(FAULT)
+
+# The order of a set does not differ from run to run then, so that the same behavior is the same file.
+corpus: $(VENV)/.dev  ## record again what the layer does at its boundaries (tests/corpus), after a change of it was asked for
+	@PYTHONHASHSEED=0 PYTHONPATH=tests $(VENV)/bin/python -m corpus.record
 
 clients-table: $(VENV)/.dev $(MINISTACK)  ## regenerate the table of released clients in docs/reference/clients.md
 	WRITE_TABLES=1 $(VENV)/bin/pytest tests/functions/test_client_matrix.py
@@ -250,41 +287,14 @@ docs: $(MKDOCS) .cache/mermaid/package-lock.json  ## build the site of docs/ int
 	-@cp .cache/mermaid/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js build/site/javascripts/
 	@echo "build/site/index.html: view it with '.venv-docs/bin/python -m http.server --directory build/site 8000'"
 
-new-tool: $(VENV)/.local  ## add a tool to a function: module, registration, test, events (NAME=… FUNCTION=… TASKS=1)
-	@# NAME comes from the environment: on the command line the shell would interpret it.
-	@$(VENV)/bin/mcp-roundtrip new-tool $(if $(filter 1,$(TASKS)),--tasks) $(if $(FUNCTION),--function "$$FUNCTION") "$$NAME"
-
-new-function: $(VENV)/.local  ## add a function with a role of its own: test, events, template entry (NAME=… TASKS=1)
-	@$(VENV)/bin/mcp-roundtrip new-function $(if $(filter 1,$(TASKS)),--tasks) "$$NAME"
-
-build: $(VENV)/.local $(SAM)  ## build for the target of an environment (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools build $(TO) $(CHANGES)
-
-lock: $(UV)  ## update the versions and hashes of the layer's dependencies
-	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.12 \
-	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
-
-deploy: $(VENV)/.local $(SAM)  ## check, build and deploy to an environment (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools deploy $(TO) $(CHANGES) $(if $(filter 0,$(BUILD)),--built) \
-	    --options "$$DEPLOY_OPTIONS"
-
-rollback: $(VENV)/.local $(SAM)  ## deploy to an environment what ran before the last deployment (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools rollback $(TO) --options "$$DEPLOY_OPTIONS"
-
-url: $(VENV)/.local  ## print the URL of the endpoint of an environment (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools url --env "$$ENV"
-
 deployer-policy: $(VENV)/.local $(SAM)  ## regenerate the policies of the deployer in platform/pipeline/template.yaml
 	mkdir -p .aws-sam
 	.venv-sam/bin/python tests/sam/transform.py template.yaml AuthMode=none > .aws-sam/transformed.yaml
 	$(VENV)/bin/python -m mcp_roundtrip_tools.deployer_policy .aws-sam/transformed.yaml platform/*.yaml
 
-smoke: $(VENV)/.local  ## check a deployed endpoint from the outside, with a real client (URL=…)
-	@# The settings come from the environment, which other users of this computer cannot read.
-	@$(VENV)/bin/python -m mcp_roundtrip_tools smoke
-
-prune: $(VENV)/.local  ## list the versions of workers that no open task needs; DELETE=1 deletes them (ENV=prod)
-	@$(VENV)/bin/python -m mcp_roundtrip_tools prune --env "$$ENV" --stack "$$STACK" $(if $(filter 1,$(DELETE)),--delete)
+lock: $(UV)  ## update the versions and hashes of the layer's dependencies
+	cd layers/mcp_roundtrip && "$(CURDIR)/$(UV)" pip compile requirements.txt --quiet --upgrade --universal --python-version 3.12 \
+	    --generate-hashes --only-binary=:all: --no-annotate --custom-compile-command "make lock" --output-file requirements.lock
 
 dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (CONTRIBUTING.md)
 	rm -rf build dist
@@ -293,6 +303,8 @@ dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (CONTR
 	.venv-dist/bin/twine check --strict dist/*
 	@# W004: the modules of a new application cannot be imported. W009: the wheel has several packages.
 	.venv-dist/bin/check-wheel-contents --ignore W004,W009 dist/*.whl
+
+## Start again
 
 clean:  ## remove everything that the other commands created, including the virtual environments
 	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents .venv-langchain $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
