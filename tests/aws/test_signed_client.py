@@ -281,7 +281,8 @@ def test_an_invalid_response_is_no_response(wire):
 
 
 ENDLESS = {
-    "interim responses": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    # Newer Pythons read 100 of them.
+    "interim responses": (b"", b"HTTP/1.1 100 Continue\r\nA: " + b"x" * 200 + b"\r\n\r\n"),
     "a header": (HEAD + b"A: ", b"x" * 100),
     "a stated length": (HEAD + b"Content-Length: 1000000000000000\r\n\r\n", b"x" * 100),
     "a chunk with a negative length": (CHUNKED + b"-1\r\n", b"x" * 100),

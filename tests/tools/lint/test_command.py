@@ -79,7 +79,7 @@ def test_a_named_folder_without_modules_makes_the_exit_status_2(folder, environm
         (b"x = 1\n\n# \xe9\n", "bad.py: is not valid"),
         (b"# coding: klingon\n", "bad.py: is not valid"),
         (b"x\0 = 1\n", "bad.py: is not valid"),
-        (b"x = " + b"+".join([b"1"] * 50_000), "bad.py: is nested too"),
+        (b"x = " + b"+".join([b"1"] * 200_000), "bad.py: is nested too"),
     ],
     ids=["missing", "syntax", "encoding", "unknown encoding", "null", "nested"],
 )

@@ -73,7 +73,7 @@ def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, functi
 
 
 def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app, log):
-    with pytest.raises(Exception, match="BdbQuit"):
+    with pytest.raises(Exception, match=r"BdbQuit|exit status 1"):
         app.invoke("Text", {"do": "break"})
     wait_for(log, "make run DEBUG=1")
 

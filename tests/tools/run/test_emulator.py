@@ -91,8 +91,9 @@ def test_a_presigned_url_works_without_further_credentials(s3, url, version):
     with urllib.request.urlopen(from_a_page) as response:
         assert response.read() == b"done"
     other = link.replace(CREDENTIALS.access_key_id, "ASIAOTHER")
-    with pytest.raises(urllib.error.HTTPError, match="403"):
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
         urllib.request.urlopen(other)
+    refused.value.close()
 
 
 def test_requests_with_other_credentials_are_refused(url):
@@ -110,8 +111,9 @@ def test_a_signed_request_of_a_web_page_is_refused(url, header):
     targeted = {**headers, "X-Amz-Target": "DynamoDB_20120810.ListTables"}
     with urllib.request.urlopen(urllib.request.Request(url, b"{}", targeted)) as response:
         assert b"Orders" in response.read()
-    with pytest.raises(urllib.error.HTTPError, match="403"):
+    with pytest.raises(urllib.error.HTTPError, match="403") as refused:
         urllib.request.urlopen(urllib.request.Request(url, b"{}", {**targeted, header: "same-origin"}))
+    refused.value.close()
 
 
 def test_credentials_differ_from_run_to_run():

@@ -85,6 +85,7 @@ _OUTPUT_END_S: Final = 2.0
 PYTHON_VERSION: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
 """The version of the functions' runtime, such as 3.13."""
 
+DEBUGGER_ENDS = ("BdbQuit", "Quitting pdb")  # before Python 3.14, and since
 DEBUGGER_HINT = "breakpoint() needs a terminal: stop make run and start it with `make run DEBUG=1`"
 
 _DEBUGGED: Final = Path(__file__).with_name("debugged_runtime.py")
@@ -209,7 +210,7 @@ class ProcessEnvironment:
 
     def _print(self, line: str) -> None:
         self._log(line)
-        if "BdbQuit" in line:
+        if any(text in line for text in DEBUGGER_ENDS):
             self._log(DEBUGGER_HINT)
 
 
