@@ -11,7 +11,7 @@ from mcp_roundtrip.auth.callers import AuthMode, Caller, Unauthorized
 from mcp_roundtrip.deployment.wiring import make_ports
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.admission import identify
-from mcp_roundtrip.server.protected_resource import ProtectedResource
+from mcp_roundtrip.server.public_documents import ProtectedResource
 from mcp_roundtrip_tools.deploy.checks import stack_of
 from mcp_roundtrip_tools.template.template_tree import read_tree
 from support.identity_pages import PROVIDERS, Token, first_settings, page, settings

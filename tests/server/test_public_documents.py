@@ -3,15 +3,23 @@
 import json
 import re
 
+import httpx2
 import jsonschema
 import pytest
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    extract_field_from_www_auth,
+    extract_resource_metadata_from_www_auth,
+    extract_scope_from_www_auth,
+)
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.public_documents import METADATA_MAX_AGE_S
+from mcp_roundtrip.server.public_documents import METADATA_MAX_AGE_S, ProtectedResource
 from mcp_roundtrip_testing.environments import load_module
 from support.deployment import Deployment
 from support.project import ROOT
+from support.token_issuer import ISSUER
 
 NAME = "com.example/databases"
 CARD_PATH = "/mcp/server-card"
@@ -124,3 +132,45 @@ def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host
     assert remote["url"].endswith("/mcp")
     assert re.findall(r"{(\w+)}", remote["url"]) == list(remote["variables"])
     assert set().union(*remote["variables"].values()) <= INPUT
+
+
+MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
+BARE = ProtectedResource("https://mcp.test", [ISSUER])
+
+
+@pytest.mark.parametrize(
+    ("resource", "url"),
+    [
+        ("https://mcp.test/mcp", "https://mcp.test/.well-known/oauth-protected-resource/mcp"),
+        ("https://mcp.test/a/b/", "https://mcp.test/.well-known/oauth-protected-resource/a/b"),
+        ("https://mcp.test", "https://mcp.test/.well-known/oauth-protected-resource"),
+        ("https://mcp.test/", "https://mcp.test/.well-known/oauth-protected-resource"),
+        ("https://mcp.test:8443/mcp", "https://mcp.test:8443/.well-known/oauth-protected-resource/mcp"),
+    ],
+)
+def test_the_document_is_served_where_the_official_client_requests_it(resource, url):
+    metadata = ProtectedResource(resource, [ISSUER])
+    assert metadata.url == url
+    parsed = build_protected_resource_metadata_discovery_urls(None, resource)
+    served = {url.split("/.well-known", maxsplit=1)[0] + path for path in metadata.paths}
+    assert {each.removesuffix("/") for each in parsed} <= served
+    assert METADATA in metadata.paths
+
+
+def response(challenge: str) -> httpx2.Response:
+    """Return a response with a challenge, for the parsers of the official client."""
+    return httpx2.Response(401, headers={"www-authenticate": challenge})
+
+
+def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_scope():
+    challenge = MCP.challenge()
+    assert challenge == f'Bearer scope="db:read", resource_metadata="{MCP.url}"'
+    assert extract_scope_from_www_auth(response(challenge)) == "db:read"
+    assert extract_resource_metadata_from_www_auth(response(challenge)) == MCP.url
+    assert extract_field_from_www_auth(response(challenge), "error") is None
+    assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
+
+
+def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed():
+    odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', [ISSUER])
+    assert odd.challenge().endswith('/a\\"b\\\\cd"')

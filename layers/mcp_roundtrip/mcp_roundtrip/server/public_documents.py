@@ -2,12 +2,14 @@
 
 The Server Card is what a client reads before it connects (SEP-2127, a draft, which reserves
 `GET <endpoint>/server-card` for it): the name, the address and the protocol versions of a server. It lists no
-tools, because a card is public.
+tools, because a card is public. The metadata is that of the endpoint as a protected resource (RFC 9728), and
+challenges lead clients to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -15,6 +17,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from mcp_roundtrip.auth.callers import InsufficientScope, Unauthorized
+from mcp_roundtrip.auth.scope_hierarchy import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
@@ -23,7 +26,6 @@ from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
-from mcp_roundtrip.server.protected_resource import ProtectedResource
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 CARD_MEDIA_TYPE: Final = "application/mcp-server-card+json"
@@ -45,6 +47,8 @@ _CARD_CORS: Final[Mapping[str, str]] = {
 }
 
 _CORS: Final[Mapping[str, str]] = {"access-control-allow-origin": "*"}
+
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
 METADATA_MAX_AGE_S: Final = 3_600
 """How long clients may cache the resource metadata."""
@@ -185,3 +189,51 @@ def _matches(if_none_match: str, etag: str) -> bool:
     """Return whether the client has this version already (RFC 9110 §13.1.2, weak comparison)."""
     given = [each.strip().removeprefix("W/") for each in if_none_match.split(",")]
     return etag in given or given == ["*"]
+
+
+# -- resource metadata --------------------------------------------------------------------------------------
+
+
+class ProtectedResource(Struct, frozen=True):
+    """The metadata of a protected resource. `resource` is its URI, `scopes` are those to request first."""
+
+    resource: str
+    authorization_servers: Sequence[str]
+    scopes: Sequence[str] = ()
+    name: str | None = None
+    scope_prefix: str = ""
+
+    @property
+    def url(self) -> str:
+        """The URL of the document, with the well-known path before the resource's (RFC 9728 §3.1)."""
+        parts = urlsplit(self.resource)
+        return f"{parts.scheme}://{parts.netloc}{WELL_KNOWN}{parts.path.rstrip('/')}"
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the document: its own, and the root's for clients that only try that one."""
+        return frozenset({WELL_KNOWN, urlsplit(self.url).path})
+
+    def document(self) -> dict[str, Any]:
+        """Return the document (RFC 9728 §2)."""
+        scopes = with_prefix(self.scopes, self.scope_prefix)
+        optional = {"scopes_supported": scopes, "resource_name": self.name}
+        return {
+            "resource": self.resource,
+            "authorization_servers": list(self.authorization_servers),
+            "bearer_methods_supported": ["header"],
+            **{name: value for name, value in optional.items() if value},
+        }
+
+    def challenge(self, error: str | None = None, scopes: Iterable[str] | None = None) -> str:
+        """Return a value for WWW-Authenticate (RFC 6750 §3, RFC 9728 §5.1). `error`: None without a token."""
+        needed = self.scopes if scopes is None else scopes
+        scope = " ".join(with_prefix(needed, self.scope_prefix))
+        given = {"error": error, "scope": scope, "resource_metadata": self.url}
+        return "Bearer " + ", ".join(f"{name}={_quoted(text)}" for name, text in given.items() if text)
+
+
+def _quoted(text: str) -> str:
+    """Return a quoted-string (RFC 9110 §5.6.4) without the characters that it cannot contain."""
+    plain = re.sub(r"[^\x20-\x7e]", "", text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain}"'
