@@ -21,9 +21,14 @@ from mcp_roundtrip.protocol.http import (
     HttpResponse,
     body_within_limit,
 )
-from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation, internal_error, invocation_id
-from mcp_roundtrip.server.responses import log_fault, plain_error_response
+from mcp_roundtrip.server.endpoint import Endpoint, plain_error_response
+from mcp_roundtrip.server.lambda_invocation import (
+    Forwarded,
+    Invocation,
+    internal_error,
+    invocation_id,
+    log_fault,
+)
 
 
 def handle(endpoint: Endpoint, event: Any, context: Any, make_ports: Callable[[], Ports]) -> Any:

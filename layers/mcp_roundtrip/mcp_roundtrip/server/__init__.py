@@ -1,7 +1,8 @@
 """Serves MCP requests from any event source. A request passes each module once:
 
 1. `entry.handler` turns the Lambda event into an HttpRequest, and creates the ports and the Invocation.
-2. `endpoint` receives the request. An exception of any later step becomes a response here.
+2. `endpoint` receives the request, writes the response, and logs how the request ended. An exception of any
+   later step becomes a response here.
 3. `admission` checks what does not depend on the features, and returns a RequestContext. It also holds the
    checks that steps 4 and 5 call, so that all of them stand in one table.
 4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
@@ -10,7 +11,6 @@
    function once and build the Reply, or saves the journal and asks (`question_results`, for each channel).
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
    start from its beginning. `channels_and_carriers` decides which. `call_errors` maps an exception.
-6. `responses` writes the Reply as an HttpResponse, and logs the request.
 
 A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. `discovery` and
 `legacy_calls` serve clients that open with `initialize` (2025-06-18, 2025-11-25), without sessions and

@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
-from mcp_roundtrip.errors import ProtocolError
+from mcp_roundtrip.deployment.ports import Observer
+from mcp_roundtrip.errors import DefinitionError, ProtocolError
+from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 
@@ -119,3 +121,9 @@ def invocation_id(lambda_context: Any) -> str:
 def internal_error(correlation_id: str) -> ProtocolError:
     """Return a -32603 error that contains nothing but the correlation id of the log lines."""
     return ProtocolError(INTERNAL_ERROR, f"Internal error. Quote {correlation_id} to the server's operator.")
+
+
+def log_fault(observer: Observer, error: Exception) -> None:
+    """Log a wrong setting, a wrong definition, or a fault of this library."""
+    events = {SettingsError: "misconfigured", DefinitionError: "definition_failed"}
+    observer.record_failure(events.get(type(error), "internal_error"), error)
