@@ -15,7 +15,6 @@ from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
-from mcp_roundtrip.server.app_views import find_answered_call, with_status
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.options import (
@@ -32,7 +31,7 @@ from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.server.run_call import run_call
 from mcp_roundtrip.server.served_features import Features
-from mcp_roundtrip.server.tools import ServerTools
+from mcp_roundtrip.server.tools import ServerTools, with_status
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable
@@ -149,7 +148,7 @@ class Server(Registry):
 
     def _call_tool(self, context: RequestContext) -> Reply:
         if context.params.get("name") == ANSWER_TOOL and self.endpoint.features.has_views:
-            call = find_answered_call(self.tools, context)
+            call = self._server_tools.find_answered_call(context)
             return call if isinstance(call, Reply) else with_status(run_call(call))
         return run_call(self._server_tools.find_call(context))
 

@@ -27,7 +27,6 @@ from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.app_views import view_capabilities
 from mcp_roundtrip.server.channels_and_carriers import ClientAbilities, Plan
 from mcp_roundtrip.server.lists import FeatureList, ToolList
 from mcp_roundtrip.server.options import ServerOptions
@@ -151,7 +150,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
             capabilities["extensions"] = extensions
         is_varied = self.features.has_views
         if is_varied and shows_apps(context.request.meta.capabilities):
-            capabilities = view_capabilities(capabilities)
+            capabilities = _with_views(capabilities)
         result = results.cacheable(
             options.implementation,
             options.list_ttl_ms,
@@ -175,7 +174,7 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         if self._has_dialect and version_has_tasks(version):
             capabilities["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
         if self.features.has_views and shows_apps(context.params["capabilities"]):
-            capabilities = view_capabilities(capabilities)
+            capabilities = _with_views(capabilities)
         options = self.options
         result = {
             "protocolVersion": version,
@@ -189,6 +188,12 @@ class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists
         session = SessionId.create(version, params["clientInfo"], params["capabilities"], random, log_level)
         session_id = session.encode()
         return Reply(result, headers={} if session_id is None else {constants.HEADER_SESSION_ID: session_id})
+
+
+def _with_views(capabilities: Mapping[str, Any]) -> dict[str, Any]:
+    """Add what a server with views declares: `resources/read`, and forms in views (draft SEP-3118)."""
+    extensions = {**capabilities.get("extensions", {}), constants.UI_EXTENSION: {"elicitation": {}}}
+    return {"resources": {}, **capabilities, "extensions": extensions}
 
 
 def _list_nothing(member: str, context: RequestContext) -> Reply:

@@ -136,7 +136,7 @@ _ANSWER_TOOL: Final[Mapping[str, Any]] = {
     },
     "_meta": {"ui": {"visibility": ["app"]}},
 }
-"""The answer tool (see `app_views`), in lists for clients to whose views a tool may show questions."""
+"""The answer tool (see `tools`), in lists for clients to whose views a tool may show questions."""
 
 _CODE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "string",

@@ -24,7 +24,7 @@ MAX_DESCRIPTION: Final = 100
 """Characters of a description (SEP-2127, and the MCP registry)."""
 
 ANSWER_TOOL: Final = "answer_questions"
-"""The tool through which views answer questions (see `app_views`). No other tool can have its name."""
+"""The tool through which views answer questions (see `tools`). No other tool can have its name."""
 
 QUESTIONS_URI: Final = "ui://mcp-roundtrip/questions"
 """The view that shows the questions of any tool."""

@@ -3,7 +3,7 @@
 client  the protocol's own input requests (SEP-2322)
 app     a form that the host shows in the conversation (MCP Apps, SEP-1865). The result is complete for the
         model. Its `_meta`, which hosts pass to the view and not to the model, holds the questions, and a
-        state that is bound to the caller, tool and arguments. The view answers through a tool (`app_views`).
+        state that is bound to the caller, tool and arguments. The view answers through a tool (see `tools`).
 page    a link to a form on the endpoint, which the model shows to the user (`question_page`)
 model   a text that has the model ask the user. The answers arrive in an argument of the next call and are
         repeated in later ones, so no state passes through the model. The server cannot verify that the model

@@ -8,7 +8,7 @@ channel  where the journal waits                               how the answer co
 =======  ====================================================  ==========================================
 client   in the state (`state_carrier`)                        in the next round of the call
 client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
-app      in the task table (`parked_carrier`)                  through the answer tool (`app_views`)
+app      in the task table (`parked_carrier`)                  through the answer tool (`tools`)
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
 model    nowhere; in the task table after a step               in an argument, when the call is made again

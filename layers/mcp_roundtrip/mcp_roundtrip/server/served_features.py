@@ -1,4 +1,8 @@
-"""What an endpoint serves: the features of a server, or those in the catalog of a front door."""
+"""What an endpoint serves: the features of a server, or those in a front door's catalog, and their views.
+
+A view is an HTML document in which hosts show results (MCP Apps, SEP-1865), with a `ui://` URI. Clients that
+show views read it with `resources/read`; lists of resources omit it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.protocol.constants import RESOURCES_READ
+from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.constants import RESOURCES_READ, UI_MIME_TYPE
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
-from mcp_roundtrip.server.app_views import read_own_view, read_question_app, view_result
 from mcp_roundtrip.server.options import QUESTIONS_URI
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
@@ -100,9 +104,32 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
         if not (isinstance(uri, str) and uri.startswith("ui://") and self.has_views):
             return None
         if uri == QUESTIONS_URI:
-            return view_result(context, uri, read_question_app())
+            return _view_result(context, uri, read_question_app())
         for tool in self.tools.values():
             if tool.view_uri == uri:
                 authorize(tool, context, lambda: unknown_resource(uri, context))
-                return read_own_view(tool, context) if self.forward is None else self.forward(tool, context)
+                if self.forward is not None:
+                    return self.forward(tool, context)
+                own: Any = tool
+                return _view_result(context, uri, own.view.document, is_private=bool(tool.scopes))
         return None
+
+
+def read_question_app() -> str:
+    """Return the document of the question app: `view.html` with `form.js` inlined, as it may load no file."""
+    folder = Path(__file__).parents[1] / "question_ui"
+    document, form = ((folder / name).read_text(encoding="utf-8") for name in ("view.html", "form.js"))
+    return document.replace("//= form.js\n", form.replace("\nexport ", "\n"))
+
+
+def _view_result(context: RequestContext, uri: str, document: str, *, is_private: bool = False) -> Reply:
+    """Build the ReadResourceResult. A view declares no `csp`: it may load nothing from other origins."""
+    contents = {
+        "uri": uri,
+        "mimeType": UI_MIME_TYPE,
+        "text": document,
+        # A view without a question has no height, and should have no border either.
+        "_meta": {"ui": {"prefersBorder": False}},
+    }
+    ttl_ms = context.options.list_ttl_ms
+    return Reply(results.cacheable(context.server_info, ttl_ms, is_private=is_private, contents=[contents]))

@@ -1,4 +1,12 @@
-"""Tools, which a model can call (server/tools)."""
+"""Tools, which a model can call (server/tools), and the answer tool, which a view calls (MCP Apps, SEP-1865).
+
+A view answers the questions of a call through the answer tool. Hosts pass the name and the arguments of a
+view's `tools/call`, and nothing else. So what a retry has beside its arguments, the state and the answers,
+are arguments of the tool. The call inside is the one that asked: the same tool with the same arguments, for
+the same caller, whose scopes and state are checked as in any retry. A model cannot call the answer tool if
+its host keeps the promises of MCP Apps: it neither lists app-only tools to the model nor shows it the state.
+Without a valid state, a call changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +18,25 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.typed_arguments import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.tool_results import Output
-from mcp_roundtrip.errors import ToolError
+from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.capabilities import shows_apps
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
-from mcp_roundtrip.server.admission import check_call_headers, find_by_name
-from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, QUESTIONS_URI, ServerOptions
-from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, RequestContext
+from mcp_roundtrip.server.admission import authorize, check_call_headers, find_by_name, unknown_item
+from mcp_roundtrip.server.options import (
+    ANSWER_TOOL,
+    CONTINUATION_CODE,
+    INPUT_RESPONSES,
+    META_QUESTIONS,
+    QUESTIONS_URI,
+    ServerOptions,
+)
+from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 
 class View(Struct, frozen=True):
-    """The document in which the results of a tool are shown (see `app_views`)."""
+    """The document in which the results of a tool are shown (see `served_features`)."""
 
     uri: str
     document: str
@@ -70,6 +86,24 @@ class ServerTools(Struct, frozen=True):
         check_call_headers(call)
         return call
 
+    def find_answered_call(self, context: RequestContext) -> FeatureCall | Reply:
+        """Return the call that asked, or a reply to malformed arguments. Raises as `authorize`."""
+        if not shows_apps(context.request.meta.capabilities):
+            raise unknown_item("tool", ANSWER_TOOL)
+        given = CallParams.read(context.params).arguments
+        for member, kind in (("tool", str), ("arguments", dict), ("state", str), ("answers", dict)):
+            if not isinstance(given.get(member), kind):
+                text = f"{member}: Input should be {'a string' if kind is str else 'an object'}"
+                log_fields = {"tool": ANSWER_TOOL, "outcome": "arguments_refused"}
+                return Reply(results.tool_error(context.server_info, text), log_fields=log_fields)
+        name = given["tool"]
+        tool = authorize(self.tools.get(name), context, lambda: unknown_item("tool", name))
+        params = CallParams(
+            given["arguments"], given["answers"], given["state"], is_retry=True, is_in_app=True
+        )
+        # A view can answer neither input requests of the client nor tasks.
+        return FeatureCall(tool, tool.name, params, context.without_input_capabilities())
+
 
 def _take_code(params: CallParams) -> CallParams:
     """Separate the code of a waiting call from the arguments; null and "" count as left out."""
@@ -114,3 +148,15 @@ def _elicit_result(answer: Any) -> dict[str, Any]:
 def _has_only(answer: Mapping[str, Any], *names: str) -> bool:
     """Return whether all other members are null, which counts as absent."""
     return all(member is None or name in names for name, member in answer.items())
+
+
+def with_status(reply: Reply) -> Reply:
+    """Add the status for the view to a reply that has none."""
+    body, outcome = reply.body, reply.log_fields.get("outcome")
+    if isinstance(body, ProtocolError) or META_QUESTIONS in body.get("_meta", {}):
+        return reply
+    if outcome == "answers_too_large":
+        return reply  # the view keeps its form
+    status = "ended" if outcome in ("call_ended", "answers_late", "state_refused") else "complete"
+    meta = {**body.get("_meta", {}), META_QUESTIONS: {"status": status}}
+    return replace(reply, body={**body, "_meta": meta})
