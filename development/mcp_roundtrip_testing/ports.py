@@ -18,7 +18,7 @@ from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_keys import TrustedKeys
+from mcp_roundtrip.state.delegated_signing import TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys, short_key_id
 from mcp_roundtrip.state.jws import Backoff, LocalKey
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable

@@ -5,7 +5,7 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegated_keys import LIFETIME_S
+from mcp_roundtrip.state.delegated_signing import LIFETIME_S
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip_testing import FakeClock

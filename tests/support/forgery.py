@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.state.claims import OpenState
-from mcp_roundtrip.state.delegated_keys import CertifiedKey
+from mcp_roundtrip.state.delegated_signing import CertifiedKey
 from mcp_roundtrip.state.jws import Signer
 from support import tokens
 from support.tokens import (

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.state.claims import Binding, Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_keys import Delegation, TrustedKeys
+from mcp_roundtrip.state.delegated_signing import Delegation, TrustedKeys
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
 from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, VerificationKey, raw_signature
 from mcp_roundtrip_testing.ports import LocalMacKey

@@ -16,7 +16,7 @@ from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_keys import Delegation, TrustedKeys
+from mcp_roundtrip.state.delegated_signing import Delegation, TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import Backoff, PublicKeys, Signer
 

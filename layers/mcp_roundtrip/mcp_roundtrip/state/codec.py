@@ -16,7 +16,7 @@ from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import StateTooLarge
 from mcp_roundtrip.state import claims, jwe, jws
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.delegated_keys import TrustedKeys
+from mcp_roundtrip.state.delegated_signing import TrustedKeys
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import PublicKeys, Signer
 
