@@ -10,10 +10,11 @@ from botocore.endpoint_provider import EndpointProvider
 from botocore.session import get_session
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients, Boto3InvokeClient
-from mcp_roundtrip.aws.client_interface import SERVICES, AwsError
+from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import AwsClients, SignedClient, find_endpoint
 from mcp_roundtrip.aws.connections import parse_endpoint
 from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.aws.wire_formats import SERVICES
 from mcp_roundtrip.internal_errors import SettingsError
 from support.aws_clients import CLIENTS, KINDS
 from support.interpreters import run_program

@@ -7,10 +7,10 @@ import pytest
 from botocore.credentials import RefreshableCredentials
 from botocore.utils import ContainerMetadataFetcher
 
-from mcp_roundtrip.aws import signing
+from mcp_roundtrip.aws import credentials
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.clients import retry_connection
-from mcp_roundtrip.aws.signing import (
+from mcp_roundtrip.aws.credentials import (
     REFRESH_BEFORE_S,
     RETRY_S,
     AwsCredentials,
@@ -178,7 +178,7 @@ def test_credentials_outlive_a_failing_endpoint_until_they_expire():
 
 @pytest.mark.parametrize("reply", [hang(), reset])
 def test_an_endpoint_that_does_not_answer_is_no_transient_error(reply, monkeypatch):
-    monkeypatch.setattr(signing, "_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(credentials, "_TIMEOUT_S", 0.1)
     with scripted(reply, reply, reply) as server, fails_with("credentials_unavailable"):
         Fetcher(server)()
 

@@ -9,11 +9,13 @@ It has what a function needs in the Regions of the partition `aws`. `MCP_AWS_CLI
 
 from __future__ import annotations
 
+import hmac
 import math
 import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from hashlib import sha256
 from random import SystemRandom
 from typing import Any, Final
 from urllib.parse import SplitResult, quote
@@ -21,18 +23,17 @@ from urllib.parse import SplitResult, quote
 from msgspec import Struct, field
 
 from mcp_roundtrip.aws.client_interface import (
-    SERVICES,
     AwsClient,
     AwsError,
+    Headers,
     NoResponse,
     NotSent,
     OnRequest,
-    Service,
-    ServiceRequest,
     ignore_request,
 )
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-from mcp_roundtrip.aws.signing import CredentialSource, find_credentials, sign
+from mcp_roundtrip.aws.credentials import AwsCredentials, CredentialSource, find_credentials
+from mcp_roundtrip.aws.wire_formats import SERVICES, Service, ServiceRequest
 from mcp_roundtrip.internal_errors import SettingsError
 
 THROTTLING_PAUSE_S: Final = 1.0
@@ -262,3 +263,48 @@ class SignedClient(Struct, eq=False):
             # With Lambda's trace id, AWS traces requests and stops recursive invocations.
             headers.append(("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',")))
         return headers
+
+
+# -- Signature Version 4: https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+
+ALGORITHM: Final = "AWS4-HMAC-SHA256"
+
+
+def sign(
+    path: str,
+    headers: Headers,
+    body: bytes,
+    *,
+    credentials: AwsCredentials,
+    region: str,
+    service: str,
+    at: float,
+) -> Headers:
+    """Return the headers that authenticate a POST request at the time `at` (epoch seconds).
+
+    `path` is percent-encoded, as sent. All `headers` are signed; they include Host, and each name once.
+    """
+    timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
+    added = [("X-Amz-Date", timestamp)]
+    if credentials.session_token:
+        added.append(("X-Amz-Security-Token", credentials.session_token))
+
+    # 1. The canonical request
+    values = sorted((name.lower(), " ".join(value.split())) for name, value in [*headers, *added])
+    names = ";".join(name for name, _ in values)
+    lines = [f"{name}:{value}" for name, value in values]
+    request = "\n".join(["POST", quote(path), "", *lines, "", names, sha256(body).hexdigest()])
+
+    # 2. The string to sign
+    scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
+    to_sign = f"{ALGORITHM}\n{timestamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
+
+    # 3. The signature, by a key for this day, Region and service
+    key = f"AWS4{credentials.secret_access_key}".encode()
+    for part in scope.split("/"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
+
+    credential = f"Credential={credentials.access_key_id}/{scope}"
+    added.append(("Authorization", f"{ALGORITHM} {credential}, SignedHeaders={names}, Signature={signature}"))
+    return added

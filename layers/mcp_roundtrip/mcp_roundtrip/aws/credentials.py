@@ -1,16 +1,14 @@
-"""AWS Signature Version 4, and the credentials of a function.
+"""The credentials of a function.
 
-The credentials come from environment variables or, with SnapStart, from an endpoint on the loopback
+They come from environment variables or, with SnapStart, from an endpoint on the loopback
 interface. Only boto3 has the other sources of an SDK, such as profiles, web identities, and the endpoints of
 other containers.
 
-https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html
 """
 
 from __future__ import annotations
 
-import hmac
 import json
 import math
 import threading
@@ -18,16 +16,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from hashlib import sha256
 from typing import Final
-from urllib.parse import SplitResult, quote
+from urllib.parse import SplitResult
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.aws.client_interface import AwsError, Headers, NoResponse, NotSent
+from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
-
-ALGORITHM: Final = "AWS4-HMAC-SHA256"
 
 
 class AwsCredentials(Struct, frozen=True):
@@ -38,46 +33,6 @@ class AwsCredentials(Struct, frozen=True):
     session_token: str | None = None
 
     __repr__ = object.__repr__
-
-
-def sign(
-    path: str,
-    headers: Headers,
-    body: bytes,
-    *,
-    credentials: AwsCredentials,
-    region: str,
-    service: str,
-    at: float,
-) -> Headers:
-    """Return the headers that authenticate a POST request at the time `at` (epoch seconds).
-
-    `path` is percent-encoded, as sent. All `headers` are signed; they include Host, and each name once.
-    """
-    timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(at))
-    added = [("X-Amz-Date", timestamp)]
-    if credentials.session_token:
-        added.append(("X-Amz-Security-Token", credentials.session_token))
-
-    # 1. The canonical request
-    values = sorted((name.lower(), " ".join(value.split())) for name, value in [*headers, *added])
-    names = ";".join(name for name, _ in values)
-    lines = [f"{name}:{value}" for name, value in values]
-    request = "\n".join(["POST", quote(path), "", *lines, "", names, sha256(body).hexdigest()])
-
-    # 2. The string to sign
-    scope = f"{timestamp[:8]}/{region}/{service}/aws4_request"
-    to_sign = f"{ALGORITHM}\n{timestamp}\n{scope}\n{sha256(request.encode()).hexdigest()}"
-
-    # 3. The signature, by a key for this day, Region and service
-    key = f"AWS4{credentials.secret_access_key}".encode()
-    for part in scope.split("/"):
-        key = hmac.digest(key, part.encode(), "sha256")
-    signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
-
-    credential = f"Credential={credentials.access_key_id}/{scope}"
-    added.append(("Authorization", f"{ALGORITHM} {credential}, SignedHeaders={names}, Signature={signature}"))
-    return added
 
 
 REFRESH_BEFORE_S: Final = 900
