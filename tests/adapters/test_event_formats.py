@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.adapters.detect import SOURCES
-from mcp_roundtrip.adapters.event_members import headers, multi_value_headers, without_stage
+from mcp_roundtrip.adapters.event_formats import headers, multi_value_headers, without_stage
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip_tools.events import Event

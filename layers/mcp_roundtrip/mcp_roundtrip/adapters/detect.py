@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.adapters import event_formats
-from mcp_roundtrip.adapters.event_members import Event
+from mcp_roundtrip.adapters.event_formats import Event
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 

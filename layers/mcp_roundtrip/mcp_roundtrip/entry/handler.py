@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.adapters.detect import UnknownEventSource, detect
-from mcp_roundtrip.adapters.event_members import remove_query
+from mcp_roundtrip.adapters.event_formats import remove_query
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.needed_settings import log_missing_settings
 from mcp_roundtrip.deployment.ports import Ports
