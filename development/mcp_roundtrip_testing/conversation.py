@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from mcp_roundtrip.engine.question_channels import Channel
 from mcp_roundtrip.protocol.constants import RESOURCES_READ, TOOLS_CALL, TOOLS_LIST, UI_MIME_TYPE
 from mcp_roundtrip.protocol.http import HttpResponse
-from mcp_roundtrip.server.legacy_calls import URL_ELICITATION_REQUIRED
+from mcp_roundtrip.protocol.jsonrpc import URL_ELICITATION_REQUIRED
 from mcp_roundtrip.server.options import ANSWER_TOOL, INPUT_RESPONSES, META_PARKED_CALL, META_QUESTIONS
 from mcp_roundtrip_testing.client_profile import ClientProfile
 from mcp_roundtrip_testing.played_call import DECLINE, describe_unasked_answers, input_response

@@ -26,6 +26,9 @@ UNSUPPORTED_PROTOCOL_VERSION: Final = -32022
 LEGACY_RESOURCE_NOT_FOUND: Final = -32002
 """2025-11-25, server/resources "Error Handling"."""
 
+URL_ELICITATION_REQUIRED: Final = -32042
+"""2025-11-25, client/elicitation. Later versions have no such error, and no other meaning for its code."""
+
 TOO_MANY_REQUESTS: Final = 429
 """MCP defines no code for a limit, and leaves codes outside -32768 to -32000 to applications."""
 
@@ -162,7 +165,7 @@ def notification(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 _REMEDIES: Final[Mapping[int, str]] = {
     LEGACY_RESOURCE_NOT_FOUND: "it belongs to earlier versions of MCP; raise ResourceNotFound",
-    -32042: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
+    URL_ELICITATION_REQUIRED: "it belongs to earlier versions of MCP; ask with ctx.elicit_url",
     HEADER_MISMATCH: "the server checks headers; raise ToolError",
     MISSING_REQUIRED_CLIENT_CAPABILITY: "raise MissingClientCapability, or declare requires=",
     UNSUPPORTED_PROTOCOL_VERSION: "the server checks versions; raise ToolError",

@@ -12,8 +12,8 @@
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
    start from its beginning. `channels_and_carriers` decides which. `call_errors` maps an exception.
 
-A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. `discovery` and
-`legacy_calls` serve clients that open with `initialize` (2025-06-18, 2025-11-25), without sessions and
-without stored state.
+A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. Clients that open with
+`initialize` (2025-06-18, 2025-11-25) are served by the same modules, without sessions and without stored
+state.
 All modules share the types of `request_types`, `options` and `lambda_invocation`.
 """

@@ -1,6 +1,6 @@
 """Results that ask: how the questions of a call reach somebody who answers, and what a result says meanwhile.
 
-client  the protocol's own input requests (SEP-2322)
+client  the protocol's own input requests (SEP-2322); URLs in an error for clients that open with `initialize`
 app     a form that the host shows in the conversation (MCP Apps, SEP-1865). The result is complete for the
         model. Its `_meta`, which hosts pass to the view and not to the model, holds the questions, and a
         state that is bound to the caller, tool and arguments. The view answers through a tool (see `tools`).
@@ -16,22 +16,29 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from mcp_roundtrip.auth.callers import caller_binding
+from mcp_roundtrip.engine.journal import Journal, Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.question_channels import own_message
 from mcp_roundtrip.errors import MissingClientCapability, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS, needs_elicitation_ids, shows_forms_in_apps
-from mcp_roundtrip.protocol.strict_json import compact_json
+from mcp_roundtrip.protocol.jsonrpc import URL_ELICITATION_REQUIRED
+from mcp_roundtrip.protocol.strict_json import compact_json, digest
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.call_errors import ClientError
+from mcp_roundtrip.server.call_errors import ClientError, cannot_ask_error
 from mcp_roundtrip.server.options import CONTINUATION_CODE, INPUT_RESPONSES, META_PARKED_CALL, META_QUESTIONS
 from mcp_roundtrip.server.pass_and_reply import Round, asked_through
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 
 if TYPE_CHECKING:
     from mcp_roundtrip.tasks.model import Task  # a call whose state the client has needs no tasks
+
+_VISITED: Final = {"action": "accept"}
+"""The answer to a URL question, as the journal has it."""
 
 VIEW_PAUSE_MS: Final = 2_000
 """How long a view waits before it asks again where a parked call stands."""
@@ -108,6 +115,48 @@ def _for_client(call: FeatureCall, key: str, request: Mapping[str, Any]) -> Mapp
     elif shows_forms_in_apps(meta.capabilities) and (uri := call.feature.form_view_uri) is not None:
         added = {"_meta": {"ui": {"resourceUri": uri}}}  # where the host may show the form (draft SEP-3118)
     return {**request, "params": {**params, **added}}
+
+
+def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal) -> Reply:
+    """Build the error -32042, which sends the user to URLs; another error for a namespaced request.
+
+    2025-11-25, client/elicitation "URL Elicitation Required Error". Nothing is kept: the client makes the
+    call again. So `done` is called for each URL in every call (`ClientInputs.urls_may_be_visited`), and no
+    step may come before this error.
+    """
+    call = this_round.call
+    if others := sorted({each["method"] for each in requests.values()} - {"elicitation/create"}):
+        needed = [f"extensions.{method}" for method in others]
+        return this_round.error_reply(cannot_ask_error(call, needed, others))
+    name = _elicitation_scope(call, journal)
+    elicitations: list[dict[str, Any]] = [
+        {"elicitationId": digest("mcp-rs/v1/elicitation", [name, key], size=24), **request["params"]}
+        for key, request in requests.items()
+    ]
+    call.record("url_elicitation_required", asked=sorted(requests))
+    # Many clients show the message, and no data.
+    pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
+    text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
+    error = ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
+    return replace(this_round.reply(error, None), asked=asked_through("client", requests))
+
+
+def _elicitation_scope(call: FeatureCall, journal: Journal) -> str:
+    """Return a name that is equal in every such call; for anonymous callers, in this call only.
+
+    Answers are part of it: what happens at the URL depends on them, and a model could change them later. URLs
+    that were visited are not: the others keep their ids.
+    """
+    principal = caller_binding(call.context.principal)
+    if principal is None:
+        return journal.flow_id
+    answers = [
+        [entry.key, entry.value]
+        for entry in journal.entries
+        if entry.kind is Kind.ANSWER and entry.value != _VISITED
+    ]
+    identity = [principal, call.context.request.method, call.name, call.params.arguments, answers]
+    return digest("mcp-rs/v1/legacy-run", identity, size=24)
 
 
 # -- app ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ The channel decides where the journal waits, the carrier, and what the result sa
 channel  where the journal waits                               how the answer comes
 =======  ====================================================  ==========================================
 client   in the state (`state_carrier`)                        in the next round of the call
-client   nowhere, before -32042 (`legacy_calls`)               to `done`, when the call is made again
+client   nowhere, before -32042                                to `done`, when the call is made again
 app      in the task table (`parked_carrier`)                  through the answer tool (`tools`)
 app      in the state, without a task table                    the same
 page     in the task table                                     to `question_page`
@@ -32,7 +32,9 @@ from mcp_roundtrip.engine.question_channels import Channel, ClientInputs
 from mcp_roundtrip.errors import MissingClientCapability, StateRejected
 from mcp_roundtrip.internal_errors import ArgumentsError, FlowIsStored, StoreError
 from mcp_roundtrip.protocol import results
-from mcp_roundtrip.server import legacy_calls, state_carrier
+from mcp_roundtrip.protocol.capabilities import ELICITATION_URL, declares
+from mcp_roundtrip.protocol.constants import LEGACY_VERSION
+from mcp_roundtrip.server import state_carrier
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.call_errors import (
     TASK_REQUESTS,
@@ -78,7 +80,7 @@ def _run_call(call: FeatureCall) -> Reply:
 def _adapt(call: FeatureCall) -> FeatureCall | Reply:
     """Return the call as its client can use it, or a refusal. Raises MissingClientCapability (-32021)."""
     if not (call.context.takes_rounds or call.params.is_in_app):
-        call = legacy_calls.adapt(call)
+        call = _adapt_to_earlier_version(call)
     if call.feature.requires and not call.params.is_in_app:  # the call that asked was checked
         try:
             _check_required_capabilities(call)
@@ -90,6 +92,26 @@ def _adapt(call: FeatureCall) -> FeatureCall | Reply:
         except ArgumentsError as error:
             return _first_round(call).reply_for(Failed(error))
     return call
+
+
+def _adapt_to_earlier_version(call: FeatureCall) -> FeatureCall:
+    """Remove what a client cannot use during a call: capabilities other than URLs, and members of rounds.
+
+    A client that opens with `initialize` could only be asked in the middle of a call, over a stream that is
+    held open. So questions take the fallbacks (`channels_and_carriers`), and a call that waits is parked,
+    with its journal. One exception: `elicit_url` ends the call with -32042 if the client declares URL
+    elicitation, or if it is unknown what it declares and no fallback reaches the user.
+    """
+    meta = call.context.request.meta
+    params = replace(call.params, input_responses={}, request_state=None, is_retry=False)
+    adapted = replace(call, params=params, context=call.context.without_input_capabilities())
+    reaches_user = not {"app", "page"}.isdisjoint(adapted.plan.fallbacks)
+    takes_urls = declares(meta.capabilities, ELICITATION_URL) or not (meta.knows_capabilities or reaches_user)
+    if takes_urls and meta.protocol_version == LEGACY_VERSION:
+        context = adapted.context
+        capabilities = {**context.request.meta.capabilities, "elicitation": {"url": {}}}
+        return replace(adapted, context=context.with_capabilities(capabilities))
+    return adapted
 
 
 def _check_required_capabilities(call: FeatureCall) -> None:
@@ -216,7 +238,7 @@ def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Re
         case "restart" if journal.lost_effects:  # the next call runs from its start
             return this_round.error_reply(asked_after_steps(call, outcome.requests, journal))
         case "restart" if outcome.channel == "client":
-            return legacy_calls.ask_at_urls(this_round, outcome.requests, journal)
+            return question_results.ask_at_urls(this_round, outcome.requests, journal)
         case "restart":
             return question_results.ask_model(this_round, outcome.requests)
     return this_round.error_reply(out_of_time_error(call, journal))
