@@ -11,8 +11,8 @@ from invocations import LambdaContext
 from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
+from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.limit import Owner
-from mcp_roundtrip.tasks.related_items import TaskCall
 from task_server import ANSWER, deploy
 
 ENTRIES = 10

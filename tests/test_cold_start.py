@@ -33,7 +33,7 @@ NEVER_LOADED = {
     "a round trip": ("mcp_roundtrip.state.codec", "mcp_roundtrip.deployment.state_codec_factory"),
     "calls that ask": (
         *("mcp_roundtrip.engine.asking", "mcp_roundtrip.engine.elicitation"),
-        *("mcp_roundtrip.arguments.elicitation_form", "mcp_roundtrip.server.question_results"),
+        *("mcp_roundtrip.arguments.elicitation_form", "mcp_roundtrip.server.question_presenters"),
         "mcp_roundtrip.server.parked_carrier",
     ),
     "steps": ("mcp_roundtrip.engine.steps",),

@@ -9,8 +9,8 @@ from typing import Final, TypeVar, cast
 
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.call_and_journal_items import TaskHistory
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Task, WorkState
-from mcp_roundtrip.tasks.related_items import TaskHistory
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import (
     Above,

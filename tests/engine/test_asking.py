@@ -16,7 +16,7 @@ from mcp_roundtrip import (
     Sample,
 )
 from mcp_roundtrip.engine.outcomes import Done
-from mcp_roundtrip.protocol.results import MalformedInputResponse
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 

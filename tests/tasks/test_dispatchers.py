@@ -11,8 +11,8 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.aws.client_interface import AwsError
 from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.related_items import TaskCall
 from mcp_roundtrip_tools.template.model import REGION, function_arn
 from support.aws_clients import CLIENTS, DEFAULT_KIND, OneClient
 from support.deployment import Deployment

@@ -9,9 +9,14 @@ from typing import Any, Final
 from mcp_roundtrip.aws.client_interface import AwsClient
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes, to_attributes
 from mcp_roundtrip.engine.journal import Fingerprint
+from mcp_roundtrip.tasks.call_and_journal_items import (
+    TaskCall,
+    entry_from_item,
+    is_in_journal,
+    join_result_chunks,
+)
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
 from mcp_roundtrip.tasks.parked import PARKED
-from mcp_roundtrip.tasks.related_items import TaskCall, entry_from_item, is_in_journal, join_result_chunks
 from mcp_roundtrip.tasks.store_interface import Change, Equals, Item
 from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row

@@ -12,8 +12,8 @@ from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.deployment.ports import Observer
 from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.call_and_journal_items import read_call
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.related_items import read_call
 from mcp_roundtrip.tasks.service import Tasks
 
 

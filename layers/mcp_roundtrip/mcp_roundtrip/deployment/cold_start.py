@@ -42,7 +42,7 @@ _SERVER: Final = (
     "schema.compiled_schema",
     # calls that ask, and their states
     *("arguments.elicitation_form", "deployment.state_codec_factory", "engine.asking"),
-    "server.question_results",
+    "server.question_presenters",
     # calls that become tasks or are parked
     "server.parked_carrier",
 )

@@ -33,7 +33,7 @@ from mcp_roundtrip.engine.sampling_and_roots import ListRoots, NamespacedRequest
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined, MissingClientCapability
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, missing_capabilities
-from mcp_roundtrip.protocol.results import MalformedInputResponse, read_response
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse, read_response
 
 _REFUSALS: Final = (ElicitationDeclined, ElicitationCancelled)
 

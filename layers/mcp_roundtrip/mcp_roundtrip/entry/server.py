@@ -15,6 +15,7 @@ from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.constants import COMPLETION_COMPLETE, PROMPTS_GET, RESOURCES_READ, TOOLS_CALL
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
+from mcp_roundtrip.server.call_rounds import run_call
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
 from mcp_roundtrip.server.options import (
@@ -29,7 +30,6 @@ from mcp_roundtrip.server.options import (
 )
 from mcp_roundtrip.server.registry import Registry
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
-from mcp_roundtrip.server.run_call import run_call
 from mcp_roundtrip.server.served_features import Features
 from mcp_roundtrip.server.tools import ServerTools, with_status
 

@@ -115,7 +115,7 @@ in place of sending the call again. Remove a client that is fixed.
 
 claude.ai: https://github.com/anthropics/claude-ai-mcp/issues/1027, seen on 2026-09-13. The OpenAI Agents SDK
 0.24.0 fails, too, but sends the same as the Python SDK's `Client`, which sends the call again. Both declare
-no input capability, by which `server.channels_and_carriers` decides.
+no input capability, by which `server.call_plan` decides.
 """
 
 _NEED_ELICITATION_IDS: Final = frozenset({"codex-mcp-client", "copilot-cli"})

@@ -7,10 +7,10 @@
    checks that steps 4 and 5 call, so that all of them stand in one table.
 4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
    finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
-5. `run_call` runs one round of the call: it loads the journal from a carrier, has `pass_and_reply` run the
-   function once and build the Reply, or saves the journal and asks (`question_results`, for each channel).
+5. `call_rounds` runs one round of the call: it loads the journal from a carrier, has `pass_and_reply` run the
+   function once and build the Reply, or saves the journal and asks (`question_presenters`, for each channel).
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
-   start from its beginning. `channels_and_carriers` decides which. `call_errors` maps an exception.
+   start from its beginning. `call_plan` decides which. `call_errors` maps an exception.
 
 A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. Clients that open with
 `initialize` (2025-06-18, 2025-11-25) are served by the same modules, without sessions and without stored

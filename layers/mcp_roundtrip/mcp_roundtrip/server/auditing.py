@@ -40,8 +40,8 @@ from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
+from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, read_call
 from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.related_items import TaskCall, read_call
 from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})

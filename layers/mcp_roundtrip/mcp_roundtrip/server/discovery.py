@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.request_validation import unknown_method
 from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.channels_and_carriers import ClientAbilities, Plan
+from mcp_roundtrip.server.call_plan import ClientAbilities, Plan
 from mcp_roundtrip.server.lists import FeatureList, ToolList
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.strict_json import compact_json, digest
-from mcp_roundtrip.server.channels_and_carriers import ClientAbilities, Plan, plan_call
+from mcp_roundtrip.server.call_plan import ClientAbilities, Plan, plan_call
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     CONTINUATION_CODE,

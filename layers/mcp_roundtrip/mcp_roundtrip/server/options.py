@@ -37,7 +37,7 @@ META_PARKED_CALL: Final = "mcp-roundtrip/parkedCall"
 "input_required" or "working" as of a task, and the `url` at which the user answers, if there is one."""
 
 INPUT_RESPONSES: Final = "input_responses"
-"""The argument in which a model passes on the answers of the user (`question_results`)."""
+"""The argument in which a model passes on the answers of the user (`question_presenters`)."""
 
 Fallback = Literal["app", "page", "model", "default"]
 """For questions that the client cannot show: a form in an MCP App, or on a page; the model; the default."""

@@ -20,18 +20,18 @@ from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, Run
 from mcp_roundtrip.engine.question_channels import ClientInputs
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, SettingsError, StoreError
 from mcp_roundtrip.protocol.capabilities import missing_capabilities
-from mcp_roundtrip.server import question_results, state_carrier, task_carrier
-from mcp_roundtrip.server.channels_and_carriers import presenter_of_repeated
+from mcp_roundtrip.server import question_presenters, state_carrier, task_carrier
+from mcp_roundtrip.server.call_plan import presenter_of_repeated
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.stored_call_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_of
+from mcp_roundtrip.tasks.call_and_journal_items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
 from mcp_roundtrip.tasks.limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.links_to_question_page import APP
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.parked import PARKED, ParkedCaller, ParkedCalls
-from mcp_roundtrip.tasks.question_page_links import APP
-from mcp_roundtrip.tasks.related_items import with_result
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.worker import Worker
 
@@ -87,12 +87,12 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             )
             if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
                 # A concurrent call was parked first; or this one was, and continued since its state left.
-                return self._reply_to(task) or question_results.ended(this_round)
+                return self._reply_to(task) or question_presenters.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
             return task_carrier.not_stored(this_round, error)
         channel = outcome.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
-        return ask(this_round, task) if requests else question_results.wait(this_round, task)
+        return ask(this_round, task) if requests else question_presenters.wait(this_round, task)
 
     # -- resume -------------------------------------------------------------------------------------
 
@@ -106,31 +106,31 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             try:
                 self._calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
             except ItemTooLarge as error:
-                return question_results.too_large(self._idle_round(), error)
+                return question_presenters.too_large(self._idle_round(), error)
             except UnknownTask:
                 pass  # it expired meanwhile
         return self._reply_to(task) or self._refuse_code()
 
     def _refuse_code(self) -> Reply | None:
-        return None if self._caller.code is None else question_results.unknown_code(self._idle_round())
+        return None if self._caller.code is None else question_presenters.unknown_code(self._idle_round())
 
     def resume_named(self, task_id: str) -> Reply:
         """Return the reply of the parked call that a state names; store the answers of the request first."""
         pk = task_partition_key(PARKED, self._caller.binding, task_id)
         task = None if pk is None else self._calls.load(pk)
         if task is None:
-            return question_results.ended(self._idle_round())
+            return question_presenters.ended(self._idle_round())
         self.call.context.invocation.operation.begin(self.call, task.flow_id)
         params = self.call.params
         try:
             is_stored = self._calls.answer(task, params.input_responses, APP if params.is_in_app else CLIENT)
         except ItemTooLarge as error:
-            return question_results.too_large(self._idle_round(), error)
+            return question_presenters.too_large(self._idle_round(), error)
         if not is_stored:
-            return question_results.late(self._idle_round(task), task)
+            return question_presenters.late(self._idle_round(task), task)
         task = self._calls.load(task.pk)
         reply = None if task is None else self._reply_to(task, answer_wait_ms=0)
-        return reply or question_results.ended(self._idle_round())
+        return reply or question_presenters.ended(self._idle_round())
 
     def resume_flow(self, this_round: Round) -> Reply | None:
         """Return the reply of the task or parked call as which a flow continues; None if there is none."""
@@ -142,7 +142,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             return None
         if not task_carrier.is_parked(stored):
             return task_carrier.reply_again(this_round, stored)
-        return self._reply_to(stored) or question_results.ended(this_round)
+        return self._reply_to(stored) or question_presenters.ended(this_round)
 
     def _reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires."""
@@ -158,7 +158,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         while current is not None:
             if current.is_terminal:
                 ended = with_result(self._calls.tasks.store, current)
-                return question_results.stored_result(self._idle_round(ended), ended)
+                return question_presenters.stored_result(self._idle_round(ended), ended)
             is_ready = self._is_ready(current)
             if is_ready and self._left_ms() > 0:
                 reply = self._continue(current)
@@ -172,7 +172,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
                 this_round = self._idle_round(current)
                 if asks:
                     return ask(this_round, current, is_repeated=True)
-                return question_results.wait(this_round, current)
+                return question_presenters.wait(this_round, current)
             self.call.context.ports.pause_ms(pause_ms)
             pause_ms = min(2 * pause_ms, MAX_PAUSE_MS)
             current = self._calls.load(current.pk)
@@ -203,13 +203,13 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
         if left is None or this_pass.round is None:
             return None
         if left.is_terminal:
-            return this_pass.reply or question_results.stored_result(this_pass.round, left)
+            return this_pass.reply or question_presenters.stored_result(this_pass.round, left)
         if this_pass.refusal is not None:
             return this_pass.refusal
         if left.requests and left.work_state is WorkState.AWAITING:
             return ask(this_pass.round, left)
         if this_pass.waits_for_url or self._left_ms() <= 0:
-            return question_results.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
+            return question_presenters.wait(this_pass.round, left, waits_for_url=this_pass.waits_for_url)
         return None
 
     def _is_ready(self, task: Task) -> bool:
@@ -222,7 +222,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
 
 def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     """Ask the open questions of a parked call in the best way of the client that makes the call now."""
-    call, requests = this_round.call, question_results.open_requests(task)
+    call, requests = this_round.call, question_presenters.open_requests(task)
     modes = [("elicitation", each["params"]["mode"]) for each in requests.values()]
     cannot_show = missing_capabilities(call.context.request.meta.capabilities, modes)
     presenter = presenter_of_repeated(
@@ -231,12 +231,12 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
         shows_requests=call.context.takes_rounds and not cannot_show,
     )
     if presenter == "model":
-        return question_results.ask_model(this_round, requests, task)
+        return question_presenters.ask_model(this_round, requests, task)
     if presenter == "page":
-        return question_results.ask_on_page(this_round, task, is_repeated=is_repeated)
+        return question_presenters.ask_on_page(this_round, task, is_repeated=is_repeated)
     state = state_carrier.save_name(this_round, task.task_id, for_view=presenter == "app")
     if isinstance(state, Reply):
         return state
     if presenter == "client":
-        return question_results.ask_client(this_round, requests, state)
-    return question_results.ask_in_app(this_round, requests, state, task)
+        return question_presenters.ask_client(this_round, requests, state)
+    return question_presenters.ask_in_app(this_round, requests, state, task)

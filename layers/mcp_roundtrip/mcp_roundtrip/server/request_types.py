@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.request_validation import ValidRequest
-from mcp_roundtrip.server.channels_and_carriers import (
+from mcp_roundtrip.server.call_plan import (
     Carrier,
     ClientAbilities,
     Plan,

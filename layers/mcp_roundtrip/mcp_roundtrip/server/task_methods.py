@@ -12,8 +12,9 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.constants import TASKS_CANCEL, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
-from mcp_roundtrip.protocol.results import MalformedInputResponse, iso_timestamp
+from mcp_roundtrip.protocol.results import iso_timestamp
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Status, Task

@@ -44,8 +44,8 @@ from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.call_and_journal_items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.related_items import entry_from_item, entry_to_item, read_task
 from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore, Update
 
 MARGIN_MS: Final = 5_000

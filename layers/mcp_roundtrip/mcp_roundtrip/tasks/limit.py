@@ -26,8 +26,8 @@ from mcp_roundtrip.auth.callers import user_of
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol import strict_json
+from mcp_roundtrip.tasks.call_and_journal_items import read_task
 from mcp_roundtrip.tasks.model import Task, WorkState
-from mcp_roundtrip.tasks.related_items import read_task
 from mcp_roundtrip.tasks.store_interface import (
     Absent,
     Below,

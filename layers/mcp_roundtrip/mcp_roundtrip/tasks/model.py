@@ -4,7 +4,7 @@
 sort key    content
 ==========  ==============================================================================================
 M           the task itself (`Task`): status, lease, outstanding requests, result or error
-A           the call (`related_items.TaskCall`), in an item of its own because polls do not need it
+A           the call (`call_and_journal_items.TaskCall`), in an item of its own because polls do not need it
 J#<key>     a journal entry, written once
 I#<key>~s   a response to the request with that wire key, in the submission s, written once. It counts if the
             item M names it. I#<key> is one that the journal had when the task was created
@@ -106,7 +106,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `accepted_keys`: the sort keys, without prefix, of the responses that a pass has accepted.
     `issued_counts`: the number of wire keys for each journal key.
     `attempts`: the workers since the last progress; `seen_entries` is the length of the journal then.
-    `link`: the token of the link to the outstanding requests of "page" and "app" (`question_page_links`).
+    `link`: the token of the link to the outstanding requests of "page" and "app" (`links_to_question_page`).
     `result_owner`: the lease owner that wrote the chunks of a large result.
     `trace`: the journal's; `created_in`: the span context in which the task was created. None if not traced.
     """

@@ -2,7 +2,7 @@
 
 A parked call is a task of the dialect `parked`. Its client calls the same tool with the same arguments again.
 So an item under the identity of the call, which is a digest of caller, tool and arguments, names the task
-(`related_items`). A client that has a state of the call can also send that again.
+(`call_and_journal_items`). A client that has a state of the call can also send that again.
 
 Each task has a random id, so a call that starts from its beginning never meets the journal of an earlier one.
 The model of an anonymous caller passes the id on as a code: the key of the task follows from it, the tool and
@@ -29,10 +29,7 @@ from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, without_null_members
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.question_page_links import APP, LINKED, PAGE, link_to_item, new_token
-from mcp_roundtrip.tasks.related_items import (
+from mcp_roundtrip.tasks.call_and_journal_items import (
     Flow,
     TaskCall,
     is_stored,
@@ -42,6 +39,9 @@ from mcp_roundtrip.tasks.related_items import (
     read_task,
     stored_responses,
 )
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.links_to_question_page import APP, LINKED, PAGE, link_to_item, new_token
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store_interface import Change, Update
 

@@ -16,20 +16,9 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import McpRoundtripError
 from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import strict_json
-from mcp_roundtrip.protocol.results import read_response
+from mcp_roundtrip.protocol.input_responses import read_response
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
-from mcp_roundtrip.tasks.model import (
-    CLIENT,
-    RETENTION_MS,
-    TASK,
-    Status,
-    Task,
-    WorkState,
-    task_id_in,
-    task_partition_key,
-)
-from mcp_roundtrip.tasks.related_items import (
+from mcp_roundtrip.tasks.call_and_journal_items import (
     Flow,
     TaskCall,
     is_stored,
@@ -40,6 +29,17 @@ from mcp_roundtrip.tasks.related_items import (
     read_task,
     response_to_item,
     with_result,
+)
+from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
+from mcp_roundtrip.tasks.model import (
+    CLIENT,
+    RETENTION_MS,
+    TASK,
+    Status,
+    Task,
+    WorkState,
+    task_id_in,
+    task_partition_key,
 )
 from mcp_roundtrip.tasks.watchdog import Watchdog
 

@@ -13,8 +13,8 @@ from msgspec import Struct
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.call_and_journal_items import read_task
 from mcp_roundtrip.tasks.model import TASK, Task, WorkState
-from mcp_roundtrip.tasks.related_items import read_task
 from mcp_roundtrip.tasks.store_interface import Change, TaskStore
 
 REDISPATCH_MS: Final = 15_000

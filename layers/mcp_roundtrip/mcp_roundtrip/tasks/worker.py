@@ -19,10 +19,10 @@ from mcp_roundtrip.engine.question_channels import InputRequest
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, LeaseLost, SettingsError, StoreError
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.tasks import transitions
+from mcp_roundtrip.tasks.call_and_journal_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat
+from mcp_roundtrip.tasks.links_to_question_page import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
-from mcp_roundtrip.tasks.question_page_links import link_to_item, linked_requests, new_token
-from mcp_roundtrip.tasks.related_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 

@@ -18,8 +18,8 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import strict_json
+from mcp_roundtrip.tasks.call_and_journal_items import read_task, stored_responses
 from mcp_roundtrip.tasks.model import OutstandingRequest, Task, json_value
-from mcp_roundtrip.tasks.related_items import read_task, stored_responses
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask
 from mcp_roundtrip.tasks.store_interface import Item
 

@@ -1,6 +1,6 @@
 """Run one round of a call: load its journal, run one pass, and reply; or save the journal, and ask.
 
-`engine.question_channels` chooses the channel of a question among those that `channels_and_carriers` leaves.
+`engine.question_channels` chooses the channel of a question among those that `call_plan` leaves.
 The channel decides where the journal waits, the carrier, and what the result says, the presenter:
 
 =======  ====================================================  ==========================================
@@ -43,7 +43,7 @@ from mcp_roundtrip.server.call_errors import (
     out_of_time_error,
     too_many_rounds,
 )
-from mcp_roundtrip.server.channels_and_carriers import Carrier, carrier_of_questions
+from mcp_roundtrip.server.call_plan import Carrier, carrier_of_questions
 from mcp_roundtrip.server.pass_and_reply import Round, channels_of, new_run, run_pass
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.tools import take_responses
@@ -98,7 +98,7 @@ def _adapt_to_earlier_version(call: FeatureCall) -> FeatureCall:
     """Remove what a client cannot use during a call: capabilities other than URLs, and members of rounds.
 
     A client that opens with `initialize` could only be asked in the middle of a call, over a stream that is
-    held open. So questions take the fallbacks (`channels_and_carriers`), and a call that waits is parked,
+    held open. So questions take the fallbacks (`call_plan`), and a call that waits is parked,
     with its journal. One exception: `elicit_url` ends the call with -32042 if the client declares URL
     elicitation, or if it is unknown what it declares and no fallback reaches the user.
     """
@@ -222,7 +222,7 @@ def _run_round(this_round: Round) -> Reply:
 
 def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Reply:
     """Save the journal of a pass that is not finished, and ask; without requests, it was out of time."""
-    from mcp_roundtrip.server import question_results  # most calls ask nothing
+    from mcp_roundtrip.server import question_presenters  # most calls ask nothing
 
     call, journal = this_round.call, outcome.journal
     match carrier:
@@ -230,7 +230,7 @@ def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Re
             state = _save_in_state(this_round, outcome)
             if isinstance(state, Reply):
                 return state
-            return question_results.ask_with_state(this_round, outcome, state)
+            return question_presenters.ask_with_state(this_round, outcome, state)
         case "task":
             return _stored(call).become_task(this_round, journal)
         case "parked":
@@ -238,9 +238,9 @@ def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Re
         case "restart" if journal.lost_effects:  # the next call runs from its start
             return this_round.error_reply(asked_after_steps(call, outcome.requests, journal))
         case "restart" if outcome.channel == "client":
-            return question_results.ask_at_urls(this_round, outcome.requests, journal)
+            return question_presenters.ask_at_urls(this_round, outcome.requests, journal)
         case "restart":
-            return question_results.ask_model(this_round, outcome.requests)
+            return question_presenters.ask_model(this_round, outcome.requests)
     return this_round.error_reply(out_of_time_error(call, journal))
 
 
