@@ -143,7 +143,7 @@ def test_every_deployment_of_a_page_passes_the_checks_before_a_build_and_clients
         assert settings(parameters, found.endpoint).token_issuer == found.token.claims["iss"]
     assert not any("execute-api" in value for value in found.deployments[0].values())
     prefix = first_settings(provider).scope_prefix
-    metadata = ProtectedResource(found.endpoint, (), ["orders.read"], None, prefix)
+    metadata = ProtectedResource(found.endpoint, "", ["orders.read"], None, prefix)
     requested = {"cognito": f"{found.endpoint}/orders.read", "entra": f"{found.endpoint}/orders.read"}
     assert metadata.document()["scopes_supported"] == [requested.get(provider, "orders.read")]
 

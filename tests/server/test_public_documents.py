@@ -134,8 +134,8 @@ def test_the_server_json_for_the_registry_describes_the_front_door_behind_a_host
     assert set().union(*remote["variables"].values()) <= INPUT
 
 
-MCP = ProtectedResource("https://mcp.test/mcp", [ISSUER], ("db:read",), "Databases")
-BARE = ProtectedResource("https://mcp.test", [ISSUER])
+MCP = ProtectedResource("https://mcp.test/mcp", ISSUER, ("db:read",), "Databases")
+BARE = ProtectedResource("https://mcp.test", ISSUER)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ BARE = ProtectedResource("https://mcp.test", [ISSUER])
     ],
 )
 def test_the_document_is_served_where_the_official_client_requests_it(resource, url):
-    metadata = ProtectedResource(resource, [ISSUER])
+    metadata = ProtectedResource(resource, ISSUER)
     assert metadata.url == url
     parsed = build_protected_resource_metadata_discovery_urls(None, resource)
     served = {url.split("/.well-known", maxsplit=1)[0] + path for path in metadata.paths}
@@ -172,5 +172,5 @@ def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_sc
 
 
 def test_characters_not_allowed_in_a_quoted_string_are_escaped_or_removed():
-    odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', [ISSUER])
+    odd = ProtectedResource('https://mcp.test/a"b\\c\r\nd', ISSUER)
     assert odd.challenge().endswith('/a\\"b\\\\cd"')

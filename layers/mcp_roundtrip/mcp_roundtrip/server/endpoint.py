@@ -17,14 +17,7 @@ from mcp_roundtrip.auth.scope_hierarchy import with_prefix
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import Refusal, ResultTooLarge
-from mcp_roundtrip.protocol import http, jsonrpc, results
-from mcp_roundtrip.protocol.constants import (
-    META_SERVER_INFO,
-    TASKS_CANCEL,
-    TASKS_GET,
-    TASKS_UPDATE,
-    TOOLS_CALL,
-)
+from mcp_roundtrip.protocol import constants, http, jsonrpc, results
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Notification, RequestId
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.server.discovery import Discovery
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
-TASK_METHODS: Final = (TASKS_GET, TASKS_UPDATE, TASKS_CANCEL)
+TASK_METHODS: Final = (constants.TASKS_GET, constants.TASKS_UPDATE, constants.TASKS_CANCEL)
 
 _STATUS_HEADERS: Final = {
     401: {"www-authenticate": "Bearer"},
@@ -258,10 +251,10 @@ def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> Ht
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
     assert not isinstance(reply.body, ProtocolError)
     text = f"{error}{reply.repeated}"
-    has_result_of_task = context.request.method == TASKS_GET and "result" in reply.body
-    if context.request.method != TOOLS_CALL and not has_result_of_task:
+    has_result_of_task = context.request.method == constants.TASKS_GET and "result" in reply.body
+    if context.request.method != constants.TOOLS_CALL and not has_result_of_task:
         raise ProtocolError(INTERNAL_ERROR, text)
-    result = results.tool_error(reply.body["_meta"][META_SERVER_INFO], text)
+    result = results.tool_error(reply.body["_meta"][constants.META_SERVER_INFO], text)
     if has_result_of_task:
         result = {**reply.body, "result": result}
     if context.request.is_legacy:

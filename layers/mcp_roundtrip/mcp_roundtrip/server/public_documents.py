@@ -85,9 +85,7 @@ class PublicDocuments(Struct, frozen=True):
         return {"www-authenticate": metadata.challenge(refusal.error)}
 
     def _question_page(self, request: HttpRequest) -> HttpResponse | None:
-        if not (self.ports.settings.task_table and request.path.endswith("/questions")):
-            return None
-        if not is_at(request, self.ports.settings.required("audience"), "questions"):
+        if not (self.ports.settings.task_table and self._is_at(request, "questions")):
             return None
         from mcp_roundtrip.server.question_page import QuestionPage  # browsers need it
 
@@ -95,11 +93,11 @@ class PublicDocuments(Struct, frozen=True):
 
     def _server_card(self, request: HttpRequest) -> HttpResponse | None:
         card_name = self.ports.settings.server_card
-        if card_name is None or request.method not in _READ_METHODS:
-            return None
-        if not request.path.endswith("/server-card"):  # most requests do not need the audience
-            return None
-        if not is_at(request, self.ports.settings.required("audience"), "server-card"):
+        if (
+            card_name is None
+            or request.method not in _READ_METHODS
+            or not self._is_at(request, "server-card")
+        ):
             return None
         response = _card_response(request, self._card(card_name))
         self.ports.observer.record("request_completed", outcome="server_card", status=response.status)
@@ -136,6 +134,17 @@ class PublicDocuments(Struct, frozen=True):
         self.ports.observer.record("request_completed", outcome="metadata")
         return response
 
+    def _is_at(self, request: HttpRequest, name: str) -> bool:
+        """Return whether the path of a request is that of `<endpoint>/<name>`.
+
+        Event sources leave a stage or a base path out of the path, so it may begin later than the URL's.
+        """
+        if not request.path.startswith("/") or not request.path.endswith(f"/{name}"):
+            return False  # most requests do not need the audience
+        parts = urlsplit(self.ports.settings.required("audience"))
+        expected = f"{parts.path.rstrip('/')}/{name}"
+        return parts.scheme in ("https", "http") and expected.endswith(request.path)
+
     @property
     def _name(self) -> str:
         info = self.options.server_info
@@ -146,25 +155,13 @@ class PublicDocuments(Struct, frozen=True):
         settings = self.ports.settings
         if settings.token_issuer is None:
             return None
-        servers = (settings.token_issuer,)
-        return ProtectedResource(
-            settings.required("audience"), servers, self.scopes, self._name, settings.scope_prefix
-        )
+        audience, issuer = settings.required("audience"), settings.token_issuer
+        return ProtectedResource(audience, issuer, self.scopes, self._name, settings.scope_prefix)
 
 
 def _is_of_document(path: str) -> bool:
     """Return whether documents have such paths. An endpoint there has no other answer to GET, either."""
     return path.startswith("/.well-known/") or path.endswith(("/server-card", "/questions"))
-
-
-def is_at(request: HttpRequest, endpoint_uri: str, name: str) -> bool:
-    """Return whether the path of a request is that of `<endpoint_uri>/<name>`.
-
-    Event sources leave a stage or a base path out of the path, so the path may begin later than the URL's.
-    """
-    parts = urlsplit(endpoint_uri)
-    expected = f"{parts.path.rstrip('/')}/{name}"
-    return parts.scheme in ("https", "http") and request.path[:1] == "/" and expected.endswith(request.path)
 
 
 def _card_response(request: HttpRequest, card: Mapping[str, Any]) -> HttpResponse:
@@ -198,7 +195,7 @@ class ProtectedResource(Struct, frozen=True):
     """The metadata of a protected resource. `resource` is its URI, `scopes` are those to request first."""
 
     resource: str
-    authorization_servers: Sequence[str]
+    authorization_server: str
     scopes: Sequence[str] = ()
     name: str | None = None
     scope_prefix: str = ""
@@ -220,7 +217,7 @@ class ProtectedResource(Struct, frozen=True):
         optional = {"scopes_supported": scopes, "resource_name": self.name}
         return {
             "resource": self.resource,
-            "authorization_servers": list(self.authorization_servers),
+            "authorization_servers": [self.authorization_server],
             "bearer_methods_supported": ["header"],
             **{name: value for name, value in optional.items() if value},
         }
