@@ -12,6 +12,7 @@ from mcp_roundtrip.aws.kms import (
     KmsSigner,
     public_half,
 )
+from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_tools.run.services.kms import FakeKms
@@ -102,6 +103,14 @@ def test_a_key_that_kms_refuses_is_an_error_with_the_aws_error_code(
     happens(strict_kms, mac_arn)
     with fails_with(reason):
         KmsMacKey(kms, mac_arn).mac(b"x")
+
+
+def test_the_text_of_an_error_names_the_key_also_during_the_pause_after_it(strict_kms, kms, key, arn):
+    strict_kms.DisableKey(KeyId=arn)
+    for _ in range(2):
+        with pytest.raises(KeyServiceError, match=arn):
+            key.trusted_public_half()
+    assert strict_kms.calls["GetPublicKey"] == 1
 
 
 @pytest.mark.parametrize("spec", ["ECC_NIST_P384", "RSA_2048"])

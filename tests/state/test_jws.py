@@ -173,7 +173,7 @@ def failing(clock, seconds):
 
     def call():
         clock.advance(seconds)
-        raise KeyServiceError("timeout")
+        raise KeyServiceError("timeout", "of AWS")
 
     return call
 
@@ -196,7 +196,7 @@ def test_pauses_after_failures_grow_up_to_a_minute_unless_the_clock_is_set_back(
             with pytest.raises(KeyServiceError) as again:
                 backoff.attempt(lambda: "key")
             assert again.value is not failed.value, "it would accumulate tracebacks"
-            assert again.value.reason == "timeout"
+            assert (again.value.reason, str(again.value)) == ("timeout", "of AWS")
             clock.advance(1)
         assert backoff.attempt(lambda: "key") == "key"
     with pytest.raises(KeyServiceError):

@@ -113,7 +113,11 @@ class InvalidAnswer(ErrorWithReason):
 
 
 class KeyServiceError(ErrorWithReason):
-    """KMS did not sign, or did not return its keys. The reason is for the log only."""
+    """KMS did not sign, or did not return its keys. The reason and the text are for the log only."""
+
+    def __init__(self, reason: str, text: str = "") -> None:
+        super().__init__(text or reason)
+        self.reason = reason
 
 
 class StoreError(ErrorWithReason):

@@ -80,7 +80,7 @@ class KmsKey:
         # Until the key was loaded, requests need it, so the first pauses are short.
         self._loading = jws.Backoff(clock, jws.FIRST_RETRY_S)
         self._confirming = jws.Backoff(clock)
-        self._reason = ""
+        self._failure = ("", "")
 
     @property
     def kid(self) -> str | None:
@@ -99,7 +99,7 @@ class KmsKey:
         if not self._confirmed_at <= now < self._confirmed_at + CONFIRM_INTERVAL_S:  # or it was set back
             self._confirm(now)
         if self._loaded is None or now >= self._trusted_until:
-            raise KeyServiceError(self._reason)
+            raise KeyServiceError(*self._failure)
         return self._loaded
 
     def _confirm(self, now: float) -> None:
@@ -107,7 +107,7 @@ class KmsKey:
         try:
             self._loaded = backoff.attempt(self._load)
         except KeyServiceError as failure:
-            self._reason = failure.reason
+            self._failure = (failure.reason, str(failure))
             # Also if the clock was set back.
             trusted_until = now if failure.reason in _WITHDRAWN else now + MAX_UNCONFIRMED_S
             self._trusted_until = min(self._trusted_until, trusted_until)
@@ -209,7 +209,7 @@ def _as_key_service_errors() -> Iterator[None]:
     except KeyServiceError:
         raise
     except AwsError as error:
-        raise KeyServiceError(error.code) from error
+        raise KeyServiceError(error.code, str(error)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise KeyServiceError("malformed_answer") from error
     except Exception as error:  # the codec takes any other exception for a fault of the token

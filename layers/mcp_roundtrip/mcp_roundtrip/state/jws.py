@@ -145,17 +145,17 @@ class Backoff:
         self._first_pause_s = first_pause_s
         self._pause_s = 0
         self._failed_at = 0.0
-        self._reason = ""
+        self._failure = ("", "")
 
     def attempt(self, call: Callable[[], T]) -> T:
         """Return the result of `call`. Raises KeyServiceError, also without a call during a pause."""
         if self._failed_at <= self._clock() < self._failed_at + self._pause_s:
             # A new exception: one that is raised again accumulates tracebacks.
-            raise KeyServiceError(self._reason)
+            raise KeyServiceError(*self._failure)
         try:
             result = call()
         except KeyServiceError as error:
-            self._reason = error.reason
+            self._failure = (error.reason, str(error))
             self._pause_s = min(2 * self._pause_s, RENEWAL_RETRY_S) or self._first_pause_s
             self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
             raise
