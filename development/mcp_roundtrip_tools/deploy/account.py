@@ -20,13 +20,13 @@ UNRESERVED: Final = 100
 """The concurrent executions that Lambda requires to remain unreserved."""
 
 REMEDIES: Final = {
-    "UPDATE_ROLLBACK_FAILED": "Run: aws cloudformation continue-update-rollback --stack-name {stack}",
-    "UPDATE_FAILED": "Run: aws cloudformation rollback-stack --stack-name {stack}",
-    "ROLLBACK_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
-    "CREATE_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
-    "DELETE_FAILED": "Run: aws cloudformation delete-stack --stack-name {stack}",
+    "UPDATE_ROLLBACK_FAILED": "continue-update-rollback",
+    "UPDATE_FAILED": "rollback-stack",
+    "ROLLBACK_FAILED": "delete-stack",
+    "CREATE_FAILED": "delete-stack",
+    "DELETE_FAILED": "delete-stack",
 }
-"""What returns a stack in this state to one that can be deployed."""
+"""The command of `aws cloudformation` that returns a stack in this state to one that can be deployed."""
 
 _CONFIG = Config(connect_timeout=5, read_timeout=20, retries={"max_attempts": 2})
 
@@ -64,17 +64,30 @@ class Account:
         """Raise Refused if the stack is in a state in which CloudFormation refuses a deployment."""
         status = self.status(stack)
         if status in REMEDIES:
-            raise Refused(f"The stack {stack} is in state {status}. {REMEDIES[status].format(stack=stack)}")
+            region = self.clients("cloudformation").meta.region_name
+            raise Refused(
+                f"The stack {stack} is in state {status}. Run: aws cloudformation {REMEDIES[status]} "
+                f"--stack-name {stack} --region {region}"
+            )
         if status and status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
             raise Refused(f"The stack {stack} is being changed ({status}). Try again when it is done.")
 
     def delete_failed_creation(self, stack: str) -> bool:
-        """Delete a stack whose first deployment was rolled back: it is empty, and cannot be updated."""
+        """Delete a stack whose first deployment was rolled back: it is empty, and cannot be updated.
+
+        Return whether there was one. Raises Refused if it cannot be deleted.
+        """
         if self.status(stack) != "ROLLBACK_COMPLETE":
             return False
         cloudformation = self.clients("cloudformation")
-        cloudformation.delete_stack(StackName=stack)
-        cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack, WaiterConfig={"Delay": 2})
+        deleted = cloudformation.get_waiter("stack_delete_complete")
+        try:
+            cloudformation.delete_stack(StackName=stack)
+            deleted.wait(StackName=stack, WaiterConfig={"Delay": 2})
+        except (BotoCoreError, ClientError) as error:
+            raise Refused(
+                f"The first deployment of {stack} had failed, and its stack cannot be deleted: {error}"
+            ) from None
         return True
 
     def refused_concurrency(self, workers: Mapping[str, int]) -> Iterator[str]:

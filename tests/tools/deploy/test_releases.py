@@ -1,8 +1,11 @@
 import json
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
+import boto3
 import pytest
 from botocore.exceptions import NoRegionError
+from botocore.stub import Stubber
 
 from mcp_roundtrip_tools.deploy import account as releases
 from mcp_roundtrip_tools.deploy.account import MAX_RELEASES, Account, Release
@@ -75,3 +78,31 @@ def test_the_url_of_a_stack_that_cannot_be_read_is_refused_with_the_reason():
 
     with pytest.raises(Refused, match=f"stack s .*{NoRegionError()}"):
         releases.endpoint(Account(clients), "s")
+
+
+def test_the_command_for_a_stack_that_cannot_be_deployed_names_its_region():
+    cloudformation = boto3.client("cloudformation", "eu-west-1")
+    stack = {"StackName": "s", "CreationTime": datetime.now(UTC), "StackStatus": "UPDATE_ROLLBACK_FAILED"}
+    with Stubber(cloudformation) as aws:
+        aws.add_response("describe_stacks", {"Stacks": [stack]})
+        command = "aws cloudformation continue-update-rollback --stack-name s --region eu-west-1"
+        with pytest.raises(Refused, match=command):
+            Account(lambda service: cloudformation).check_stack("s")
+
+
+DENIED = ("AccessDenied", "not authorized to perform: cloudformation:DeleteStack")
+
+
+@pytest.mark.parametrize("refusal", [DENIED, None], ids=["denied", "failed"])
+def test_a_failed_first_deployment_that_cannot_be_deleted_is_refused(refusal):
+    cloudformation = boto3.client("cloudformation", "eu-west-1")
+    stack = {"StackName": "s", "CreationTime": datetime.now(UTC)}
+    with Stubber(cloudformation) as aws:
+        aws.add_response("describe_stacks", {"Stacks": [{**stack, "StackStatus": "ROLLBACK_COMPLETE"}]})
+        if refusal:
+            aws.add_client_error("delete_stack", *refusal)
+        else:
+            aws.add_response("delete_stack", {})
+            aws.add_response("describe_stacks", {"Stacks": [{**stack, "StackStatus": "DELETE_FAILED"}]})
+        with pytest.raises(Refused, match=DENIED[1] if refusal else "DELETE_FAILED"):
+            Account(lambda service: cloudformation).delete_failed_creation("s")
