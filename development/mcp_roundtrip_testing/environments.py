@@ -201,7 +201,7 @@ def unset_settings(app: Path) -> frozenset[str]:
 def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[str]]:
     """Return the settings without a value, by the file that a function shares with its worker."""
     try:
-        from mcp_roundtrip_tools.template.functions import has_settings
+        from mcp_roundtrip_tools.template.functions import has_settings, misspelled_settings
         from mcp_roundtrip_tools.template.model import TemplateError
         from mcp_roundtrip_tools.template.parameters import placeholder_parameters
         from mcp_roundtrip_tools.template.reader import Template
@@ -219,6 +219,8 @@ def _unset_by_file(template: Path, _mtime_ns: int) -> Mapping[Path, frozenset[st
                 if any(name == placeholder and name in value for name, placeholder in placeholders.items()):
                     return {}  # the value stands for one that only a deployment has
                 raise TemplateError(f"{function.name}: {error}") from None
+            for note in misspelled_settings(function.environment):
+                warnings.warn(note, SettingMissing, stacklevel=2)
             file = (function.code / function.module).resolve()
             other = found.get(file, unset)
             found[file] = (unset | other) - (_ABOUT_WORKERS - (unset & other))

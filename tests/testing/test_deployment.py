@@ -106,6 +106,12 @@ def test_a_question_fails_where_the_deployment_has_no_key(tmp_path):
     assert isinstance(played.raised, SettingsError)
 
 
+def test_a_misspelt_setting_of_a_template_is_a_warning(tmp_path):
+    misspelt = TEMPLATE.replace("            BUCKET:", "            MCP_MAX_ROUND: 3\n            BUCKET:")
+    with pytest.warns(SettingMissing, match=r"MCP_MAX_ROUND is .* MCP_MAX_ROUNDS\?"):
+        Player(application(tmp_path, misspelt))
+
+
 def test_a_changed_template_is_read_again(tmp_path):
     app = application(tmp_path)
     assert "task_table" not in unset_settings(app)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
+from mcp_roundtrip_tools.template.functions import misspelled_settings
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import required_parameters
 from mcp_roundtrip_tools.template.resources import FUNCTION
@@ -61,6 +62,15 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
     else:
         yield from refused_names(root, stack_name)
+
+
+def notes(root: Stack) -> set[str]:
+    """Return sentences about variables of functions that may be a mistake."""
+    found = set[str]()
+    for function in root.of_type(FUNCTION):
+        with suppress(TemplateError):
+            found.update(misspelled_settings(dict(function.members("Environment", "Variables"))))
+    return found
 
 
 def unknown_parameter(name: str, tree: TemplateTree) -> str:

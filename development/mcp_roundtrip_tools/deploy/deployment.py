@@ -228,7 +228,10 @@ class Deployment:
             if value != usual.get(name):
                 shown = "*****" if is_masked(self.tree.declared[name]) else value
                 print(f"  {name} = {shown}  ({environment.file_of(name)})")
-        print(f"  All other parameters have their defaults. {LOCAL} has your answers.\n", flush=True)
+        notes = [f"All other parameters have their defaults. {LOCAL} has your answers."]
+        for note in (*notes, *sorted(checks.notes(self.stack))):
+            print(f"  {note}")
+        print(flush=True)
 
 
 def _described(target: Target) -> str:

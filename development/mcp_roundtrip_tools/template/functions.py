@@ -43,7 +43,8 @@ class FunctionReader:
         except TemplateError as error:
             self.left_out.targets[name_of_function(resource)] = str(error)
             return None
-        self._note_misspelled_settings([*function.environment, *self.given])
+        for note in misspelled_settings([*function.environment, *self.given]):
+            self._note(note)
         return replace(function, environment=_with_audience(function.environment, self.api_url))
 
     def _function(self, resource: TemplateResource) -> Function:
@@ -85,13 +86,6 @@ class FunctionReader:
     def _note_layer(self, reason: str) -> None:
         self._note(f"{reason}: its functions can import what is installed in this Python environment")
 
-    def _note_misspelled_settings(self, names: Iterable[str]) -> None:
-        """Note names that are nearly a setting's. Other ones that begin with MCP_ may be the author's."""
-        for name in names:
-            if name.startswith(PREFIX) and name not in _SETTINGS:
-                for meant in get_close_matches(name, _SETTINGS, 1, cutoff=0.75):
-                    self._note(f"{name} is no setting of the layer; did you mean {meant}?")
-
     def _note(self, note: str) -> None:
         if note not in self.left_out.notes:  # the functions share layers, and variables of Globals
             self.left_out.notes.append(note)
@@ -115,6 +109,14 @@ class FunctionReader:
             options = " ".join(f"--env {name}" for name in names)
             raise TemplateError(f'{reasons}. Set {options}, or make run VARIABLES="{" ".join(names)}"')
         return values
+
+
+def misspelled_settings(variables: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each name that is nearly a setting's. Others with MCP_ may be the author's."""
+    for name in variables:
+        if name.startswith(PREFIX) and name not in _SETTINGS:
+            for meant in get_close_matches(name, _SETTINGS, 1, cutoff=0.75):
+                yield f"{name} is no setting of the layer; did you mean {meant}?"
 
 
 def _check_kind(resource: TemplateResource) -> None:

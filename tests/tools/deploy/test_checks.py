@@ -210,16 +210,20 @@ def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypa
 
 
 @pytest.mark.usefixtures("connected")
-def test_a_value_that_is_not_echoed_is_not_printed(project, capsys):
+def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_named(project, capsys):
     template = project / "template.yaml"
+    text = template.read_text("utf-8")
     parameter = "Parameters:\n  Password: {Type: String, NoEcho: true}\n"
-    template.write_text(template.read_text("utf-8").replace("Parameters:\n", parameter, 1), "utf-8")
+    variables = "      Variables:\n        MCP_MAX_ROUND: 3\n"
+    text = text.replace("Parameters:\n", parameter, 1).replace("      Variables:\n", variables, 1)
+    template.write_text(text, "utf-8")
     deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none", "Password": "a secret"})
     does_nothing = Path(shutil.which("true") or "")
     deployment.deploy(does_nothing, artefact_exists=False, asks=False, options=())
     shown = capsys.readouterr().out
     assert "Password = *****" in shown
     assert "a secret" not in shown
+    assert shown.count("MCP_MAX_ROUND is no setting of the layer; did you mean MCP_MAX_ROUNDS?") == 1
 
 
 OF_COMMAND_LINE = {
