@@ -101,7 +101,7 @@ def _counts(source: Source, node: ast.ClassDef) -> bool:
     bases = [source.dotted(base) for base in node.bases]
     values = [each.value for each in node.body if isinstance(each, ast.Assign)]
     has_numbers = any(_is_number(each) or ast.unparse(each).endswith("auto()") for each in values)
-    return bases == ["enum.IntEnum"] or (bases == ["enum.Enum"] and has_numbers)
+    return bases in (["enum.IntEnum"], ["int", "enum.Enum"]) or (bases == ["enum.Enum"] and has_numbers)
 
 
 def _is_number(node: ast.AST) -> bool:
