@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, MissingClientCapability
+from mcp_roundtrip import Context, MissingClientCapability, Sample
 from support.deployment import legacy
 from support.documents import code_blocks
 from support.json_values import any_json
@@ -52,6 +52,14 @@ def test_a_model_answers_no_question_that_follows_a_user_only_one():
 
     answers = {"sure": True, "to": "eve"}
     assert "To whom?" in through_model(reckless).error_text("reckless", input_responses=answers)
+
+
+def test_an_error_about_questions_lists_those_with_one_text_once():
+    def summarize(ctx: Context) -> str:
+        ctx.ask(*(Sample(key, f"Summarize {key}.", max_tokens=9) for key in ("first", "second")))
+        return "done"
+
+    assert legacy(server_of(summarize)).error_text("summarize").count("sampling/createMessage") == 1
 
 
 JSON = any_json(st.text(max_size=5), finite=True)

@@ -214,7 +214,7 @@ def cannot_ask_error(
     call: FeatureCall, capabilities: Iterable[str], questions: Iterable[str], hint: str = ""
 ) -> ClientError:
     """Return the error that quotes questions, and names the capabilities that they need."""
-    asked = "".join(f"\n- {question}" for question in questions)
+    asked = "".join(f"\n- {question}" for question in dict.fromkeys(questions))
     text = (
         f"This {call.feature.kind} has to ask something that this client cannot be asked:{asked}\n"
         f"{_askable(capabilities)}{hint}"
