@@ -39,6 +39,17 @@ def test_requirements_are_installed_once_per_content(tmp_path):
     assert sum("installing" in line for line in log) == 2
 
 
+def test_a_module_with_the_name_of_a_package_is_named(tmp_path):
+    sources = {"f/app.py": "def handler(event, context): pass\n", "f/chosen.py": "", "f/other.py": ""}
+    template = write_application(tmp_path, ONE_FUNCTION, sources)
+    (tmp_path / "f/requirements.txt").write_text(f"{wheel(tmp_path, '1.0')}\n")
+    log: list[str] = []
+    with serve(template, log=log.append):
+        pass
+    [line] = [each for each in log if "rename it" in each]
+    assert "f/chosen.py" in line
+
+
 def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
     write_application(tmp_path, ONE_FUNCTION, {"f/app.py": SOURCE, "f/requirements.txt": "./no-such.whl\n"})
     with (

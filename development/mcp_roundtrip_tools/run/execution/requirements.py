@@ -37,7 +37,7 @@ def install_requirements(
 ) -> Function:
     """Return the function with the folder of its requirements in `cache`, one for each content of a file.
 
-    `python` installs them if necessary. Raises TemplateError if pip cannot.
+    `python` installs them if necessary. Raises TemplateError if pip cannot. `log` takes lines for the user.
     """
     file = function.code / FILE
     is_built = any(function.code.glob("*.dist-info"))  # by ``sam build``, which has installed them
@@ -54,6 +54,10 @@ def install_requirements(
                 f"{function.name}: {file} cannot be installed: {error}. Correct the file. pip prints more "
                 f"with {python} -m pip install --dry-run --requirement {file}"
             ) from None
+    for module in function.code.glob("*.py"):
+        # Here the module hides the package; in a folder of sam build, a package of several files hides it.
+        if (folder / module.name).exists() or (folder / module.stem).is_dir():
+            log(f"[{function.name}] {module} has the name of a package in {FILE}: rename it")
     return replace(function, requirements=folder)
 
 
