@@ -46,6 +46,11 @@ def test_a_body_has_the_size_that_it_takes_in_the_response_of_the_function(texts
     assert payload_size(body) == len(json.dumps(body)) - len('""')
 
 
+def test_proxies_are_told_not_to_buffer_a_stream() -> None:
+    response = build_response("{}", ["{}"], {"accept": "text/event-stream"})
+    assert response.headers["x-accel-buffering"] == "no"
+
+
 def test_the_largest_response_is_scanned_in_one_pass() -> None:
     body = compact_json(["\U0001f600\n" * 428_000])
     assert count_function_calls(lambda: HttpResponse(200, body)) <= 20

@@ -1,4 +1,4 @@
-"""What `server/discover` declares, and what `subscriptions/listen` refuses."""
+"""What `server/discover` declares, and how `subscriptions/listen` ends."""
 
 import pytest
 
@@ -37,14 +37,34 @@ def test_a_filter_or_a_member_of_another_type_is_refused_by_name(requested, name
     assert named in answer["error"]["message"]
 
 
+def test_a_subscription_is_acknowledged_first_with_no_notification_type_and_ends():
+    client = Deployment(SERVER, user=None, capabilities={})
+    requested = dict.fromkeys(OF_LISTS, True)
+    response = client.request(SUBSCRIPTIONS_LISTEN, id="listening", notifications=requested)
+    acknowledged, ended = read_messages(response)
+    tag = {"io.modelcontextprotocol/subscriptionId": "listening"}
+    assert acknowledged["method"] == "notifications/subscriptions/acknowledged"
+    assert acknowledged["params"] == {"_meta": tag, "notifications": {}}
+    assert (ended["id"], ended["result"]["resultType"]) == ("listening", "complete")
+    assert ended["result"]["_meta"].items() >= tag.items()
+
+
 def test_notifications_of_tasks_need_a_client_that_declares_tasks():
     client = Deployment(SERVER, user=None, capabilities={})
     error = client.error(SUBSCRIPTIONS_LISTEN, notifications={"taskIds": []})
     assert (error["code"], error["data"]) == (-32021, {"requiredCapabilities": TASKS})
 
 
-def test_tasks_are_declared_if_a_tool_has_tasks():
-    declared = Deployment(SERVER, user=None).result("server/discover")["capabilities"]
-    assert declared == {"tools": {}, "logging": {}, **TASKS}
-    declared = Deployment(Server("plain"), user=None).result("server/discover")["capabilities"]
-    assert declared == {"tools": {}, "logging": {}}
+def test_logging_is_declared_and_what_the_server_has():
+    def greet(name: str) -> str:
+        return f"Hello, {name}"
+
+    full = Server("full")
+    full.tool("lasting", task="optional")(lambda: "done")
+    full.prompt(greet)
+    full.completion("greet", "name")(lambda typed: ["Ada"])
+    full.resource("docs://terms", name="terms")(lambda: "None")
+    served = {"prompts": {}, "resources": {}, "completions": {}, **TASKS}
+    for server, others in ((full, served), (Server("plain"), {})):
+        declared = Deployment(server, user=None).result("server/discover")["capabilities"]
+        assert declared == {"tools": {}, "logging": {}, **others}

@@ -1,4 +1,4 @@
-"""The endpoint over HTTP: the order of the checks, and the limit of a body."""
+"""The endpoint over HTTP: the order of the checks, the statuses, and the limit of a body."""
 
 import json
 from base64 import b64encode
@@ -7,11 +7,12 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
-from support.messages import http_event, message
+from support.messages import META, http_event, message
 from support.servers import server_of
 
 client = Deployment(Server("test"), user=None, source="http_api")
@@ -35,6 +36,32 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 def test_an_unreadable_body_is_refused_after_the_http_method_and_the_caller(method, auth, status):
     event = http_event("!!!", method=method, base64=True)
     assert response_of(client.by(mode=auth).invoke(event)).status == status
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "refusal"),
+    [
+        (message("tools/unknown"), {}, (404, -32601)),
+        (message("tools/list", meta=None), {}, (400, -32602)),
+        (message("tools/list"), {"mcp_method": None}, (400, -32020)),
+        (message("subscriptions/listen", notifications={"taskIds": []}), {}, (400, -32021)),
+        (
+            message("tools/list", meta={**META, META_PROTOCOL_VERSION: "1"}),
+            {"mcp_protocol_version": "1"},
+            (400, -32022),
+        ),
+    ],
+    ids=["method", "metadata", "header", "capability", "version"],
+)
+def test_what_is_missing_or_not_served_is_refused_with_the_status_of_the_specification(
+    body, headers, refusal
+):
+    assert refused(client.send(body, **headers)) == refusal
+
+
+def test_a_notification_is_accepted_without_a_body():
+    response = client.send({"jsonrpc": "2.0", "method": "notifications/cancelled"})
+    assert (response.status, response.body) == (202, "")
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():

@@ -10,7 +10,7 @@ from support.deployment import Deployment
 DOCUMENT = "<!doctype html><title>Forecast</title>"
 QUESTIONS = "ui://mcp-roundtrip/questions"
 
-server = Server("shop", channels=("app", "default"))
+server = Server("shop", channels=("app", "default"), page_size=2)
 
 
 @server.tool
@@ -65,8 +65,11 @@ def test_the_view_of_a_tool_with_scopes_needs_them_and_is_shared_by_no_cache(thr
 @pytest.mark.parametrize("capabilities", [APPS, {}], ids=["shows views", "shows none"])
 @pytest.mark.parametrize("method", ["server/discover", "tools/list"])
 def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, capabilities):
-    assert app(capabilities=capabilities).result(method)["cacheScope"] == "private"
-    assert app(Server("without views"), capabilities=capabilities).result(method)["cacheScope"] == "public"
+    for served, scope in ((server, "private"), (Server("without views"), "public")):
+        client = app(served, capabilities=capabilities)
+        first = client.result(method)
+        following = client.result(method, cursor=first.get("nextCursor"))
+        assert [first["cacheScope"], following["cacheScope"]] == [scope, scope]
 
 
 def test_a_view_may_be_a_file(tmp_path):
