@@ -16,7 +16,7 @@ from mcp_roundtrip_tools.run.services.kms import respond as respond_kms
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi
 from mcp_roundtrip_tools.run.services.ministack import Emulator
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from mcp_roundtrip_tools.sam_local.command import Invoke, given_answers, play_rounds
+from mcp_roundtrip_tools.sam_local.command import Invoke, given_answers, next_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
 from support.fake_kms import mac_key, signing_key
@@ -203,4 +203,12 @@ def environment() -> Iterator[dict[str, str]]:
 
 def rounds_of(invoke: Invoke, file: str) -> list[tuple[Any, Any]]:
     """Play a call; return the event and the response of each round."""
-    return list(play_rounds(invoke, function_of(file), stable_events()[file], given_answers(EVENTS)))
+    played: list[tuple[Any, Any]] = []
+
+    def record(function: str, event: Any) -> Any:
+        response = invoke(function, event)
+        played.append((event, response))
+        return response
+
+    list(next_rounds(record, function_of(file), stable_events()[file], given_answers(EVENTS)))
+    return played

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -73,21 +74,22 @@ def live_events(invoke: Invoke, folder: Path) -> dict[str, Any]:
     for path in sorted(folder.glob("**/*.json")):
         place = path.relative_to(folder)
         if place.parts[0] != LIVE and len(place.parts) > 1:
-            rounds = play_rounds(invoke, place.parent.name, _read(path), given)
-            for number, (event, _) in enumerate(rounds, 1):
-                if number > 1:
-                    found[f"{LIVE}/{place.with_suffix('')}.{number}.json"] = event
+            play = partial(next_rounds, invoke, place.parent.name, _read(path), given)
+            count = sum(1 for _ in play())
+            # A repeated round of a call that is a task returns the task. So the last round has not run.
+            for number, event in enumerate(islice(play(), count), 2):
+                found[f"{LIVE}/{place.with_suffix('')}.{number}.json"] = event
     return found
 
 
-def play_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> Iterator[tuple[Any, Any]]:
-    """Yield the event of each round of a call, with its response, while the responses ask."""
-    for _ in range(MAX_ROUNDS):
+def next_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> Iterator[Any]:
+    """Yield the event of each round after the first, while the responses ask. It is invoked afterwards."""
+    for _ in range(1, MAX_ROUNDS):
         response = invoke(function, event)
-        yield event, response
         if not (requests := requests_of(response)) or _opens_page(requests):
             return
         event = next_event(event, response, lambda asked: _answers(asked, given))
+        yield event
 
 
 def _opens_page(requests: Requests) -> bool:
