@@ -8,7 +8,7 @@ from mcp_roundtrip.aws.dynamodb import (
     CONFLICT_ATTEMPTS,
     FIRST_CONFLICT_PAUSE_S,
     DynamoStore,
-    build_expressions,
+    Expressions,
 )
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.store_interface import Absent, AllOf, AnyOf, Change, Equals, Update
@@ -241,7 +241,7 @@ CONDITIONS = st.recursive(
 
 @given(CONDITIONS)
 def test_no_parentheses_are_redundant(condition):
-    expression = build_expressions(Change(condition))["ConditionExpression"]
+    expression = Expressions().build(Change(condition))["ConditionExpression"]
     opened: list[int] = []
     pairs = set()
     for at, character in enumerate(expression):
@@ -254,7 +254,7 @@ def test_no_parentheses_are_redundant(condition):
 
 @given(CONDITIONS, st.dictionaries(st.text(min_size=1), st.integers()), st.sets(st.sampled_from("xyz")))
 def test_every_placeholder_is_defined_and_used(condition, values, removed):
-    rendered = build_expressions(Change(condition, set=values, remove=tuple(removed - values.keys())))
+    rendered = Expressions().build(Change(condition, set=values, remove=tuple(removed - values.keys())))
     text = f"{rendered['ConditionExpression']} {rendered.get('UpdateExpression', '')}"
     assert set(re.findall(r"#\d+", text)) == rendered["ExpressionAttributeNames"].keys()
     assert set(re.findall(r":\d+", text)) == rendered["ExpressionAttributeValues"].keys()
@@ -262,6 +262,6 @@ def test_every_placeholder_is_defined_and_used(condition, values, removed):
 
 @pytest.mark.parametrize("name", ["status", "é", "a b", "a.b", "#0", ":0"])
 def test_expressions_contain_only_placeholders_for_names_and_values(name):
-    rendered = build_expressions(Change(Equals(name, name), set={name: name}))
+    rendered = Expressions().build(Change(Equals(name, name), set={name: name}))
     assert re.fullmatch(r"[#:\d =]+", rendered["ConditionExpression"])
     assert re.fullmatch(r"SET [#:\d =]+", rendered["UpdateExpression"])

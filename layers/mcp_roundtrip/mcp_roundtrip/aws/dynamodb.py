@@ -162,7 +162,7 @@ class DynamoStore(Struct, eq=False):
 
     def _update(self, update: Update) -> dict[str, Any]:
         key = to_attributes({"pk": update.pk, "sk": update.sk})
-        return {"TableName": self.table_name, "Key": key, **build_expressions(update.change)}
+        return {"TableName": self.table_name, "Key": key, **Expressions().build(update.change)}
 
     def _repeat_on_conflict(self, write: Callable[[], T]) -> T:
         for attempt in range(CONFLICT_ATTEMPTS):
@@ -237,18 +237,13 @@ def from_attributes(attributes: Mapping[str, Any]) -> dict[str, Value]:
     return {name: _from_attribute(attribute) for name, attribute in attributes.items()}
 
 
-def build_expressions(change: Change) -> dict[str, Any]:
-    """Return the condition and the update of a change as parameters of UpdateItem."""
-    return _Expressions().build(change)
-
-
 _OPERATORS: Final[Mapping[type, str]] = {
     **{Equals: "=", Below: "<", Above: ">"},
     **{AllOf: " AND ", AnyOf: " OR "},
 }
 
 
-class _Expressions:
+class Expressions:
     """Writes expressions with placeholders, because many names are reserved words."""
 
     def __init__(self) -> None:
@@ -256,6 +251,7 @@ class _Expressions:
         self._values: dict[str, Any] = {}
 
     def build(self, change: Change) -> dict[str, Any]:
+        """Return the condition and the update of a change as parameters of UpdateItem."""
         clauses = {
             "SET": [f"{self._name(name)} = {self._value(value)}" for name, value in change.set.items()],
             "ADD": [f"{self._name(name)} {self._value(amount)}" for name, amount in change.add.items()],
