@@ -212,9 +212,12 @@ class Deployment:
         return account.connect(self.environment.option("region"), self.environment.option("profile"))
 
     def _save_release(self) -> None:
-        release = account.running_release(self._account(), str(self.environment.option("stack_name")))
+        connected, stack = self._account(), str(self.environment.option("stack_name"))
+        release = account.running_release(connected, stack)
         if release is not None:
             account.save_release(self.folder, self.environment.name, release)
+        elif connected.describe(stack).get("Parameters"):
+            print(f"The template of {stack} cannot be read: make rollback will not return to what runs now.")
 
     def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
         own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)

@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest.mock import create_autospec
 
 import pytest
+from botocore.exceptions import ClientError
 
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.deploy import account, checks
@@ -187,6 +188,7 @@ def connected(monkeypatch):
     connected.describe.return_value = {}
     connected.refused_concurrency.return_value = []
     monkeypatch.setattr(account, "connect", lambda region, profile: connected)
+    return connected
 
 
 def test_a_deployment_without_a_region_is_refused(project, monkeypatch, tmp_path):
@@ -224,6 +226,17 @@ def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_nam
     assert "Password = *****" in shown
     assert "a secret" not in shown
     assert shown.count("MCP_MAX_ROUND is no setting of the layer; did you mean MCP_MAX_ROUNDS?") == 1
+
+
+def test_a_deployer_who_may_not_read_the_template_is_told_that_there_is_no_rollback(
+    project, capsys, connected
+):
+    connected.describe.return_value = {"Parameters": [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]}
+    denied = ClientError({"Error": {"Code": "AccessDenied"}}, "GetTemplate")
+    connected.clients.return_value.get_template.side_effect = denied
+    deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none"})
+    deployment.deploy(Path(shutil.which("true") or ""), artefact_exists=False, asks=False, options=())
+    assert "make rollback will not return" in capsys.readouterr().out
 
 
 OF_COMMAND_LINE = {
