@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, InvalidRegionError
+from botocore.exceptions import ConnectionError as NoConnection
 
 from mcp_roundtrip_tools.deploy.environments import Refused
 from mcp_roundtrip_tools.template.parameters import is_masked
@@ -40,9 +41,12 @@ class Account:
     clients: Clients
 
     def check_credentials(self) -> None:
-        """Raise Refused if there are no valid credentials."""
+        """Raise Refused if there are no valid credentials, or AWS cannot be reached."""
         try:
             self.clients("sts").get_caller_identity()
+        except (NoConnection, HTTPClientError, InvalidRegionError) as error:
+            reason = str(error).rstrip(".")
+            raise Refused(f"AWS cannot be reached: {reason}. Check the Region and the network.") from None
         except (BotoCoreError, ClientError) as error:
             raise Refused(
                 f"AWS accepts no credentials from this computer: {error}. Sign in, for example with "
