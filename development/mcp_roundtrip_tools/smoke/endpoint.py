@@ -143,15 +143,20 @@ class AwsSignature(httpx2.Auth):
     def __init__(self, url: str) -> None:
         import boto3  # only AuthMode iam needs it
         from botocore.auth import SigV4Auth
+        from botocore.exceptions import BotoCoreError
 
         named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
         region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-        credentials = boto3.Session().get_credentials()
         if not region:
             raise ValueError("IAM=1 needs AWS_REGION, because the host of URL does not name the Region.")
-        if credentials is None:
+        try:
+            credentials = boto3.Session().get_credentials()
+            frozen = None if credentials is None else credentials.get_frozen_credentials()
+        except BotoCoreError as error:  # an unknown profile, or an expired sign-in
+            raise ValueError(f"IAM=1 needs AWS credentials in the environment: {error}") from None
+        if frozen is None:
             raise ValueError("IAM=1 needs AWS credentials in the environment.")
-        self._signer = SigV4Auth(credentials, "execute-api", region)
+        self._signer = SigV4Auth(frozen, "execute-api", region)
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         from botocore.awsrequest import AWSRequest

@@ -103,6 +103,12 @@ def test_the_log_is_named_only_for_a_request_that_found_a_route(status, is_logge
     assert ("abc=" in fault.text) is is_logged
 
 
+def test_credentials_that_boto3_cannot_load_are_a_finding(monkeypatch):
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
+    fault = the_fault(Settings("https://a.execute-api.eu-west-1.amazonaws.com/mcp", iam=True))
+    assert "no-such-profile" in fault.text
+
+
 def test_a_refusal_of_unsigned_requests_names_the_setting_for_signatures():
     with scripted(respond(403, {"message": "Forbidden"})) as server:
         found = findings_of(Settings(f"{server.url}/mcp"))
