@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.request import urlopen
 
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
-from mcp_roundtrip_tools.template.functions import misspelled_settings
+from mcp_roundtrip_tools.template.functions import has_settings, misspelled_settings
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import required_parameters
 from mcp_roundtrip_tools.template.resources import FUNCTION
@@ -69,7 +69,9 @@ def notes(root: Stack) -> set[str]:
     found = set[str]()
     for function in root.of_type(FUNCTION):
         with suppress(TemplateError):
-            found.update(misspelled_settings(dict(function.members("Environment", "Variables"))))
+            variables = dict(function.members("Environment", "Variables"))
+            if has_settings(variables):  # others are no MCP servers
+                found.update(misspelled_settings(variables))
     return found
 
 

@@ -115,7 +115,7 @@ def misspelled_settings(variables: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each name that is nearly a setting's. Others with MCP_ may be the author's."""
     for name in variables:
         if name.startswith(PREFIX) and name not in _SETTINGS:
-            for meant in get_close_matches(name, _SETTINGS, 1, cutoff=0.75):
+            for meant in get_close_matches(name, _SETTINGS, 1, cutoff=0.85):
                 yield f"{name} is no setting of the layer; did you mean {meant}?"
 
 

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.deploy import account, checks
 from mcp_roundtrip_tools.deploy.account import Account
-from mcp_roundtrip_tools.deploy.checks import refusals, reserved_concurrency, stack_of
+from mcp_roundtrip_tools.deploy.checks import notes, refusals, reserved_concurrency, stack_of
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -142,6 +142,17 @@ def test_a_pinned_template_accepts_one_target_and_is_otherwise_the_same(tmp_path
 def test_without_a_build_there_is_nothing_to_deploy(tmp_path):
     with pytest.raises(Refused, match="make build"):
         built_target(tmp_path / "template.yaml", {})
+
+
+def test_only_functions_with_settings_have_misspelt_ones_and_an_authors_own_variable_is_none():
+    variables = {"MCP_SERVER_URL": "https://a.example", "MCP_MAX_ROUND": "3"}
+    for settings, count in (({}, 0), ({"MCP_AUTH_MODE": "none"}, 1)):
+        document = deepcopy(dict(TREE.document))
+        environment = {"Variables": variables | settings}
+        document["Globals"]["Function"]["Environment"] = environment
+        document["Resources"] = {"F": {"Type": "AWS::Serverless::Function", "Properties": {}}}
+        found = notes(stack_of(replace(TREE, document=document, nested={}), {}, "tools"))
+        assert len(found) == count
 
 
 # -- an application of `mcp-roundtrip new` ------------------------------------------------------------------
