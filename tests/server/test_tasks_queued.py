@@ -89,6 +89,19 @@ def test_a_moved_message_changes_no_task_that_has_ended_and_expires_an_overdue_o
     assert not overdue.sent
 
 
+def test_a_moved_message_stays_in_the_queue_during_the_pause_after_a_dispatch():
+    deployment, task_id, pk = redriven(lambda ctx: "done")
+    deployment.poll(task_id)
+    deployment.sent.clear()  # Lambda gave this dispatch up, too, and its client polls no more
+    another, body = deployment.by(server=Server("another")), json.dumps({"task": pk})
+    assert deliver(another, body, **OF_LAMBDA)
+    assert not deployment.sent
+    deployment.clock.advance(930)
+    assert not deliver(another, body, **OF_LAMBDA)
+    deployment.run_workers()
+    assert deployment.status(task_id) == "completed"
+
+
 naps_server = Server("naps")
 
 

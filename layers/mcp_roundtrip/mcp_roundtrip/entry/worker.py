@@ -132,8 +132,7 @@ class WorkerInvocation(Struct, frozen=True):
             self.ports.tasks().wake(pk, int(message["wake"]))
             return True
         if is_moved:  # the table knows the worker of the task
-            self.ports.tasks().redispatch(pk)
-            return True
+            return self.ports.tasks().redispatch(pk)
         try:
             task = self._work(pk, record["messageId"], partial(hide, self.lease_ms))
         except LeaseHeld as held:  # this message was delivered twice; deleting it would delete both

@@ -120,11 +120,18 @@ class Watchdog(Struct, frozen=True):
         else:
             self._end_or_redispatch(task)
 
-    def redispatch(self, pk: str) -> None:
-        """Dispatch the worker of a task as a poll would."""
-        task = read_task(self.store, pk)
-        if task is not None:
-            self._end_or_redispatch(task)
+    def redispatch(self, pk: str) -> bool:
+        """Dispatch the worker of a task as a poll would; return False if that has to be tried again.
+
+        During the pause after a dispatch it does nothing, and Lambda may have given up that dispatch, too.
+        """
+        task, now_ms = read_task(self.store, pk), self.clock_ms()
+        if task is None:
+            return True
+        due_at_ms = task.claimable_at_ms
+        is_waiting = due_at_ms is not None and due_at_ms <= now_ms
+        self._end_or_redispatch(task)
+        return not is_waiting or task.dispatched_at_ms < now_ms - _pause_ms(task)
 
     def _end_or_redispatch(self, task: Task) -> None:
         if self.end_if_due(task) is not None:
