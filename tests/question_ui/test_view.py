@@ -185,6 +185,11 @@ def test_a_url_is_shown_and_opened_in_ascii_as_a_browser_reads_it(show: Show, ur
     assert log["links"] == [shown]
 
 
+def test_a_user_may_take_longer_than_a_host_to_let_the_result_pass(show: Show) -> None:
+    waits = ("evaluate", "setTimeout = (end, ms) => { if (ms < 60_000) queueMicrotask(end); }")
+    show(ASKED, *ANSWERED[:1], waits, SEND, GOES_ON, answers=DONE)
+
+
 @pytest.mark.parametrize("refused", ["context", "message"])
 def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refused: str) -> None:
     log = show(
@@ -193,10 +198,12 @@ def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refus
         ("see", "orders runs at db-1"),
         ("click", "Copy"),
         ("see", "Copied."),
+        ("tree",),
         answers=DONE,
         refused=[refused],
     )
     assert len(log["calls"]) == 1
+    assert 'group "Result"' in log["values"][0]
 
 
 def test_a_host_that_takes_messages_as_the_specification_shows_them_gets_an_object(show: Show) -> None:
@@ -301,16 +308,20 @@ def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
 
 
 def test_a_host_that_asks_through_the_view_gets_the_answer_itself(show: Show) -> None:
-    log = show(("elicit", SIZE["params"]), *ANSWERED, ("elicited",), ("gone",))
-    assert log["values"] == [{"action": "accept", "content": {"vcpus": 4}}]
+    asks_again = (("elicit", KEEP["params"]), ("see", "Keep it?"), ("evaluate", "innerWidth"))
+    log = show(("elicit", SIZE["params"]), *ANSWERED, ("elicited",), ("gone",), *asks_again)
+    assert log["values"] == [{"action": "accept", "content": {"vcpus": 4}}, 640]
     assert log["calls"] == []
 
 
 def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
     colour = (("see", "Virtual CPUs"), ("evaluate", "getComputedStyle(document.body).backgroundColor"))
-    own = {"styles": {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}}
-    log = show(ASKED, *colour, ("context", {"theme": "dark"}), *colour, ("context", own), *colour)
-    assert log["values"] == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", "rgb(1, 2, 3)"]
+    own = {"variables": {"--color-background-primary": "rgb(1, 2, 3)"}}
+    fonts = [f"@font-face {{ font-family: {name}; src: url(data:,) }}" for name in ("A", "B")]
+    contexts = [{"theme": "dark"}, *({"styles": {**own, "css": {"fonts": each}}} for each in fonts)]
+    changes = [step for each in contexts for step in (("context", each), *colour)]
+    log = show(ASKED, *colour, *changes, ("evaluate", "[...document.fonts].map((font) => font.family)"))
+    assert log["values"] == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", *["rgb(1, 2, 3)"] * 2, ["B"]]
 
 
 def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path: Path) -> None:
@@ -322,5 +333,8 @@ def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path
     assert (shared["mimeType"], shared["_meta"]["ui"].keys()) == (UI_MIME_TYPE, {"csp", "permissions"})
     [shown] = play.read("ui://weather/forecast").contents
     result = play.call("forecast", {"city": "Oslo"}).result
-    log = show(("result", result), ("see", "3.5 °C"), view=shown["text"])
+    themed = (("context", {"theme": "dark"}), ("evaluate", "getComputedStyle(root).colorScheme"))
+    log = show(("result", result), ("see", "3.5 °C"), *themed, ("teardown",), view=shown["text"])
+    assert log["values"] == ["dark", {}]
+    assert 0 < log["heights"][-1] < 100
     assert log["complaints"] == []
