@@ -1,4 +1,4 @@
-"""URL elicitations: rounds poll `done`, tasks sleep between its calls."""
+"""Refused elicitations; URL elicitations: rounds poll `done`, tasks sleep between its calls."""
 
 import asyncio
 import re
@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
+from mcp_roundtrip import (
+    AsyncContext,
+    Context,
+    DefinitionError,
+    ElicitationCancelled,
+    ElicitationDeclined,
+    ElicitUrl,
+)
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, asked, error
@@ -58,6 +65,15 @@ def rounds(call: Passes) -> tuple[Outcome, int]:
         call.clock.advance(0.1)
         outcome = call(**dict.fromkeys(outcome.requests, ACCEPT))
     return outcome, questions
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"), [("decline", ElicitationDeclined), ("cancel", ElicitationCancelled)]
+)
+@pytest.mark.parametrize("question", [lambda ctx: ctx.elicit("page", "Where?", str), Page().visit()])
+def test_a_tool_can_tell_whether_the_user_declined_or_dismissed_a_question(question, action, kind):
+    refused = Passes(question).begun()(page={"action": action})
+    assert error(refused, kind).key == "page"
 
 
 @settings(max_examples=50)
