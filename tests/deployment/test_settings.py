@@ -204,6 +204,12 @@ def test_unresolved_settings_have_fixed_values_or_those_of_variables_in_sam_loca
         assert refused(closed).setting == "MCP_AUTH_MODE"
 
 
+def test_a_reference_to_the_version_of_a_worker_is_no_worker_in_sam_local():
+    environment = {**MINIMAL, "MCP_TASK_WORKER": "ShipWorkerFunction.Version"}
+    assert load_settings({**environment, "AWS_SAM_LOCAL": "true"}).task_worker is None
+    assert refused(environment).setting == "MCP_TASK_WORKER"
+
+
 @given(st.sampled_from(EVERY_SETTING), st.booleans())
 def test_sam_local_changes_nothing_where_the_settings_are_known(variables, in_lines):
     environment = shared(variables) if in_lines else dict(variables)

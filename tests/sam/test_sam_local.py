@@ -6,7 +6,8 @@ and no others of this project, with the template's layer from the source.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.sam_local.command import (
     LIVE,
+    Invoke,
     addresses,
     container_variables,
     invoke_in,
@@ -61,11 +63,10 @@ def app():
         yield running
 
 
-@pytest.fixture(scope="module")
-def prepared(app, tmp_path_factory):
-    """Yield an invoker of functions with the variables that `sam-local` writes."""
-    env_vars = container_variables(app, addresses(app, HOST))
-    variables = variables_of_sam(ROOT / "template.yaml", env_vars, tmp_path_factory.mktemp("prepared"))
+@contextmanager
+def functions(app: LocalApp, env_vars: Mapping[str, Any], folder: Path) -> Iterator[Invoke]:
+    """Yield an invoker of functions with the variables that sam passes."""
+    variables = variables_of_sam(ROOT / "template.yaml", env_vars, folder)
     processes: dict[str, ProcessEnvironment] = {}
 
     def invoke(folder: str, event: Any) -> Any:
@@ -80,8 +81,31 @@ def prepared(app, tmp_path_factory):
         process.stop()
 
 
+@pytest.fixture(scope="module")
+def prepared(app, tmp_path_factory):
+    """Yield an invoker of functions with the variables that `sam-local` writes."""
+    env_vars = container_variables(app, addresses(app, HOST))
+    with functions(app, env_vars, tmp_path_factory.mktemp("prepared")) as invoke:
+        yield invoke
+
+
 def event(file: str) -> Any:
     return json.loads((EVENTS / file).read_text("utf-8"))
+
+
+NEEDS_NOTHING = [
+    "front_door/list.json",
+    "provision/bad_arguments.json",
+    "summarize/without_capabilities.json",
+    "weather/discover.json",
+    "work_items/prompts.json",
+]
+
+
+def test_an_event_that_needs_nothing_has_its_outcome_without_preparation(app, tmp_path):
+    with functions(app, {}, tmp_path) as invoke:
+        outcomes = {file: outcome(invoke(Path(file).parent.name, event(file))) for file in NEEDS_NOTHING}
+    assert outcomes == {file: STABLE[file] for file in NEEDS_NOTHING}
 
 
 @pytest.mark.parametrize("file", sorted(STABLE))

@@ -274,6 +274,9 @@ def read_variables(environment: Mapping[str, str], known: Collection[str] = ()) 
         else:
             texts[name] = text
     texts |= {name: environment[name].strip() for name in known or environment if name in environment}
+    # Of `!Ref Worker.Version`, sam local passes the text.
+    if "AWS_SAM_LOCAL" in environment and re.fullmatch(r"\w+\.Version", texts.get("MCP_TASK_WORKER", "")):
+        del texts["MCP_TASK_WORKER"]
     return {name: text for name, text in texts.items() if text}
 
 
