@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_roundtrip_tools.call.errors import CallFailed
 from mcp_roundtrip_tools.call.questions import GivenAnswers
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
@@ -28,8 +29,10 @@ from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.options import add_template_options, read_variables
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
+from mcp_roundtrip_tools.run.terminal.terminal import mcp_url
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
+from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -74,12 +77,22 @@ def live_events(invoke: Invoke, folder: Path) -> dict[str, Any]:
     for path in sorted(folder.glob("**/*.json")):
         place = path.relative_to(folder)
         if place.parts[0] != LIVE and len(place.parts) > 1:
-            play = partial(next_rounds, invoke, place.parent.name, _read(path), given)
-            count = sum(1 for _ in play())
-            # A repeated round of a call that is a task returns the task. So the last round has not run.
-            for number, event in enumerate(islice(play(), count), 2):
+            try:
+                rounds = live_rounds(invoke, place.parent.name, _read(path), given)
+            except (TemplateError, CallFailed) as error:
+                print(f"{path} is left out: {error}", file=sys.stderr)
+                continue
+            for number, event in enumerate(rounds, 2):
                 found[f"{LIVE}/{place.with_suffix('')}.{number}.json"] = event
     return found
+
+
+def live_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> list[Any]:
+    """Return the events of the rounds after the first. Raises TemplateError, and CallFailed for an answer."""
+    play = partial(next_rounds, invoke, function, event, given)
+    count = sum(1 for _ in play())
+    # A repeated round of a call that is a task returns the task. So the last round has not run.
+    return list(islice(play(), count))
 
 
 def next_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> Iterator[Any]:
@@ -108,7 +121,10 @@ def given_answers(folder: Path) -> GivenAnswers:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text("utf-8"))
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise TemplateError(f"{path.name} is not JSON: {error}") from None
 
 
 ENV_VARS: Final = f"{LIVE}/env.json"
@@ -148,6 +164,7 @@ def _serve(given: argparse.Namespace) -> None:
             written = live_events(partial(invoke_in, app), events)
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
             print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
+            print(f"The same functions, and the tasks: {mcp_url(app)}")
             sys.stdout.flush()
             is_prepared.set()
             signal.pause()

@@ -1,12 +1,14 @@
 """The Docker network ends with the command. In place of Docker runs a program that notes its commands."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 
-from mcp_roundtrip_tools.sam_local.command import next_command
+from mcp_roundtrip_tools.sam_local.command import live_events, next_command
+from mcp_roundtrip_tools.template.model import TemplateError
 from support.sam_applications import ONE_FUNCTION, write_application
 
 DOCKER = r"""#!/bin/sh
@@ -31,6 +33,7 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, **options) as process:
         assert process.stdout is not None
         assert any("until Ctrl+C" in line for line in process.stdout)
+        assert any("http://127.0.0.1:" in line for line in process.stdout), "the endpoint, for tasks"
         commands = tmp_path / "commands"
         os.killpg(process.pid, signal.SIGHUP)
         while "stops" not in commands.read_text():
@@ -58,3 +61,22 @@ def test_the_first_round_of_an_event_and_the_second_are_named():
         ["WeatherFunction", "-e", "events/live/weather/call.2.json", *OPTIONS],
     ]
     assert commands() == [["FUNCTION", "-e", "EVENT", *OPTIONS]], "without an event that asks"
+
+
+CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "order_size"}}
+ASKS = {"inputRequests": {"roots": {"method": "roots/list"}}, "resultType": "input_required"}
+
+
+def test_an_event_that_cannot_be_played_is_named_and_left_out(tmp_path, capsys):
+    def invoke(folder, event):
+        if folder == "gone":
+            raise TemplateError("the template has no function gone")
+        return None if "inputResponses" in event["params"] else {"jsonrpc": "2.0", "id": 1, "result": ASKS}
+
+    for file, text in {"gone/call": json.dumps(CALL), "f/broken": "{", "f/call": json.dumps(CALL)}.items():
+        path = tmp_path / f"{file}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    assert [*live_events(invoke, tmp_path)] == ["live/f/call.2.json"]
+    named = [line.partition(" is left out: ")[0] for line in capsys.readouterr().err.splitlines()]
+    assert named == [f"{tmp_path}/f/broken.json", f"{tmp_path}/gone/call.json"]
