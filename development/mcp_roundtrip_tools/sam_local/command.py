@@ -8,6 +8,7 @@ import argparse
 import json
 import re
 import secrets
+import shutil
 import signal
 import sys
 import threading
@@ -162,6 +163,7 @@ def _serve(given: argparse.Namespace) -> None:
         with network(host, _image(app), ports):
             events = template.parent / "events"
             written = live_events(partial(invoke_in, app), events)
+            shutil.rmtree(events / LIVE, ignore_errors=True)  # those of an earlier run have other keys
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
             print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
             print(f"The same functions, and the tasks: {mcp_url(app)}")

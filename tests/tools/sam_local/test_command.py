@@ -25,7 +25,8 @@ fi
 
 def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
     """run/test_main.py has the other signals."""
-    write_application(tmp_path, ONE_FUNCTION, {"f/app.py": "", "bin/docker": DOCKER})
+    earlier = "events/live/f/call.2.json"
+    write_application(tmp_path, ONE_FUNCTION, {"f/app.py": "", "bin/docker": DOCKER, earlier: "{}"})
     (tmp_path / "bin/docker").chmod(0o755)
     program = [sys.executable, "-m", "mcp_roundtrip_tools", "sam-local"]
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
@@ -34,6 +35,7 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
         assert process.stdout is not None
         assert any("until Ctrl+C" in line for line in process.stdout)
         assert any("http://127.0.0.1:" in line for line in process.stdout), "the endpoint, for tasks"
+        assert not (tmp_path / earlier).exists(), "its keys are gone"
         commands = tmp_path / "commands"
         os.killpg(process.pid, signal.SIGHUP)
         while "stops" not in commands.read_text():
