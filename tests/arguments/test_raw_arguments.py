@@ -174,7 +174,7 @@ def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_neve
     assert raw(schema).validate({"a": [1] * 9_000})
     assert raw(schema).validate({"a": [1.0] * 9_000})
     for number in (10**4_000, 10**1_000):
-        assert "long numbers" in refusal(schema, {"a": [number] * 10_000})[0]
+        assert "to be checked" in refusal(schema, {"a": [number] * 10_000})[0]
 
 
 def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each_of_them():
@@ -182,7 +182,7 @@ def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each
     assert raw(schema).validate({"a": [8_999] * 9_000})
     assert raw(schema).validate({"a": [8_999.0] * 9_000})
     for number in (1e300, 2**64):
-        assert "long numbers" in refusal(schema, {"a": [number] * 9_000})[0]
+        assert "to be checked" in refusal(schema, {"a": [number] * 9_000})[0]
 
 
 @pytest.mark.parametrize("items", [{"uniqueItems": True}, {"items": {"uniqueItems": True}}])
@@ -192,7 +192,7 @@ def test_unique_integers_are_bounded_if_each_is_compared_with_each_other(items):
     assert raw(schema).validate({"a": wrap([2**62 + n for n in range(9_000)])})
     assert raw(schema).validate({"a": wrap([2**64 + n for n in range(300)])})
     for values in ([2**64 + n for n in range(2_000)], [10**3_000 + n for n in range(200)]):
-        assert "long numbers" in refusal(schema, {"a": wrap(values)})[0]
+        assert "to be checked" in refusal(schema, {"a": wrap(values)})[0]
 
 
 def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
@@ -200,7 +200,7 @@ def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
     schema = {"type": "object", "$defs": {"p": pattern}}
     several = {**schema, "properties": {"a": {"anyOf": [*[{"$ref": "#/$defs/p"}] * 20, True]}}}
     assert raw({**schema, "properties": {"a": pattern}}).validate({"a": "a" * 20_000 + "-"})
-    assert "too long" in refusal(several, {"a": "a" * 20_000})[0]
+    assert "to be checked" in refusal(several, {"a": "a" * 20_000})[0]
     assert raw(several).validate({"a": "a" * 2_000})
 
 

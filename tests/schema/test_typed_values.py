@@ -209,12 +209,12 @@ def test_many_values_with_equal_hashes_are_refused(type_: Any, value: Any) -> No
         (set[UUID], [str(UUID(int=2**100 + number)) for number in range(1_500)]),
         (list[set[int]], [[2**70]] * 1_500),
         (list[dict[int, str]], [{str(2**70): ""}] * 1_500),
-        (set[int] | list[int], ALIKE),
+        (set[int] | list[int], ALIKE[:200]),
         (list[int], ALIKE),
     ],
 )
 def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
-    assert len(read(type_, value)) == 1_500 - (value is ALIKE)
+    assert len(read(type_, value)) == len(value)
 
 
 @pytest.mark.parametrize("count", [1, 100])

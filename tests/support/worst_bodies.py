@@ -10,7 +10,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXT
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from mcp_roundtrip.protocol.mirrored_headers import encode_header
 from mcp_roundtrip.schema.pattern_checks import pattern_size
-from mcp_roundtrip.schema.validation_cost import MAX_MATCHING
+from mcp_roundtrip.schema.validation_cost import MATCHED_PER_CHECK, MAX_WORK
 from support.costly_schemas import SEARCH
 from support.event_sources import sent_by, with_header
 from support.messages import META, call, headers, http_event, message
@@ -55,7 +55,9 @@ def string(unit: str, room: int = ROOM) -> str:
 
 def words(pattern: str, unit: str = "a") -> str:
     """Return the longest string that is matched with such a pattern."""
-    longest = MAX_MATCHING // pattern_size(pattern) - 200  # characters of JSON, with what is around the text
+    longest = (
+        MAX_WORK * MATCHED_PER_CHECK // pattern_size(pattern) - 200
+    )  # characters of JSON, with what is around the text
     return string(unit, longest if unit.isascii() else longest // 6 * len(unit.encode()))
 
 

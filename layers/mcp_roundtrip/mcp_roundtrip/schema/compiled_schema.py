@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.schema.pattern_checks import BASE64
 from mcp_roundtrip.schema.subschemas import DIALECTS, dialect_of, escaped, resolve, subschemas
-from mcp_roundtrip.schema.validation_cost import SchemaCosts, copied_size, error_size
+from mcp_roundtrip.schema.validation_cost import CHECKS, SchemaCosts, copied_size, error_size
 
 
 class CompiledSchema(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property
@@ -61,7 +61,7 @@ class CompiledSchema(Struct, frozen=True, eq=False, dict=True):  # dict: for cac
         validator = self._part(pointer)
         if validator is None:
             return []
-        if self.costs.whole.checks * copied_size(value) * self._error_size <= MAX_ERRORS:
+        if self.costs.whole[CHECKS] * copied_size(value) * self._error_size <= MAX_ERRORS:
             return list(validator.iter_errors(value))
         try:
             validator.validate(value)

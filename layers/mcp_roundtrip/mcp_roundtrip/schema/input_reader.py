@@ -23,7 +23,6 @@ from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.typed_values import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
-from mcp_roundtrip.schema.validation_cost import SHORT_INPUT
 from mcp_roundtrip.schema.value_problems import (
     MAX_EXPLANATION_WORK,
     Explanation,
@@ -34,6 +33,9 @@ from mcp_roundtrip.schema.value_problems import (
 
 if TYPE_CHECKING:
     from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+
+MAX_PLAIN_TEXT: Final = 4_096
+"""Characters of JSON text in which pydantic may collect every error, of up to 1 KB each."""
 
 MAX_CONVERSIONS: Final = 1_000
 MAX_PARSED_VALUES: Final = 20_000
@@ -130,7 +132,7 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
 
     def _read(self, raw: Mapping[str, Any]) -> Any:
         exact, text = exact_input(self._without_empty(raw), self.root)
-        if self.is_plain and len(text) <= SHORT_INPUT:  # pydantic collects every error, up to 1 KB each
+        if self.is_plain and len(text) <= MAX_PLAIN_TEXT:
             try:
                 return self.types.validate_json(text, strict=True, by_alias=True, by_name=False)
             except ValidationError as error:
@@ -149,13 +151,13 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, self.validator.costs.whole.matches.keys())
+        return typed_validator(self.types.core_schema, self.validator.costs.whole.keys())
 
     @cached_property
     def _own_patterns(self) -> frozenset[str]:
         """The patterns of the type that its JSON Schema does not have, such as those of a form."""
         patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
-        return frozenset(patterns).difference(self.validator.costs.whole.matches)
+        return frozenset(patterns).difference(self.validator.costs.whole)
 
 
 def _parse_at(value: Any, path: ValuePath, limit: int) -> int:
