@@ -77,8 +77,7 @@ class Player:
 
     A request has `remaining_ms`, a worker `worker_ms`. `meta` are additional members of its `_meta`.
     `repeatable` counts the rounds with a state and the answers to tasks. The response to the one with the
-    number `lost_response` (from 0) is lost, and the client sends it again. No response was lost if
-    `repeatable` is at most that number at the end of the test.
+    number `lost_response` (from 0) is lost, and the client sends it again.
 
     `task_table` is whether the deployment has a table of tasks, with a worker. By default the template.yaml
     above a module decides that, and what else a deployment of it lacks; otherwise there is a table. Raises
