@@ -241,9 +241,11 @@ def test_an_answer_becomes_the_model():
 
 
 def test_constraints_beyond_the_schema_are_enforced():
-    wrong = {"name": "ABC", "above": 4, "share": 0, "price": 1234567, "identity": "x"}
-    places = [line.partition(":")[0] for line in refused(AllFields, ANSWER | wrong)]
-    assert places == ["Your name", "above", "share", "price", "identity"]
+    def places(wrong):
+        return [line.partition(":")[0] for line in refused(AllFields, ANSWER | wrong)]
+
+    assert places({"name": "ABC", "above": 4, "share": 0}) == ["Your name", "above", "share"]
+    assert places({"price": 1234567, "identity": "x"}) == ["price", "identity"]
 
 
 def test_a_reason_names_fields_by_their_titles_and_a_log_by_their_names():

@@ -71,7 +71,7 @@ def test_an_optional_single_field_may_be_omitted(annotation):
     "value",
     [
         *(["red", "blue"], ("red",), {"red"}, {"red": 1}, {"red": 1}.keys(), [], range(3), iter(["red"])),
-        *("red", b"red", 3, 1.5, True, lambda: str, make_dataclass("Point", ())()),
+        *("red", b"red", 3, 1.5, True, lambda: str, make_dataclass("Point", ())(), Enum("Color", "RED").RED),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from decimal import Decimal
+from enum import Enum
 from functools import lru_cache
 from inspect import isclass
 from types import FunctionType, NoneType
@@ -31,6 +32,7 @@ from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
+from mcp_roundtrip.schema.subschemas import subschemas
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
@@ -49,20 +51,18 @@ class _FormSchemaGenerator(JsonSchemaGenerator):
         return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
 
 
-def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset[str]]:
-    """Return the `requestedSchema` of an object type, and the nullable fields. Raises DefinitionError."""
-    schema = build_json_schema(types, generator=_FormSchemaGenerator)
+def requested_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the `requestedSchema` from the JSON Schema of an object type. Raises DefinitionError."""
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":
         raise DefinitionError("it has no fields; write a flat pydantic model or dataclass")
-    members = schema.get("properties", {})
     properties = {
-        name: _property(name, _inlined(member, definitions), definitions) for name, member in members.items()
+        name: _property(name, _inlined(member, definitions), definitions)
+        for name, member in schema.get("properties", {}).items()
     }
     required = {"required": schema["required"]} if schema.get("required") else {}
-    nullable = frozenset(name for name, member in members.items() if _NULL in member.get("anyOf", ()))
-    return {"type": "object", "properties": properties, **required}, nullable
+    return {"type": "object", "properties": properties, **required}
 
 
 def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -197,13 +197,14 @@ class Form(Struct, frozen=True, eq=False):
         try:
             value = self.reader.read(content)
         except InvalidValue as error:
-            raise InvalidAnswer(self._with_titles(str(error)), error.text_for_log()) from None
+            raise InvalidAnswer(self._for_user(str(error)), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
 
-    def _with_titles(self, problems: str) -> str:
-        """Replace the field's name at the beginning of each line by the title that the user sees."""
+    def _for_user(self, problems: str) -> str:
+        """Replace the field's name at the beginning of each line by its title. No user can answer null."""
         titles = {name: each.get("title") for name, each in self.requested_schema["properties"].items()}
-        return re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
+        titled = re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
+        return re.sub(r"(?m) or null$", "", titled)
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
@@ -234,19 +235,23 @@ def _build(model: Any, spelling: str = "") -> Form:
         )
     try:
         types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
-        schema, nullable = requested_schema(types)
-        # Clients send null for a field that was left empty. pydantic checks which fields are required.
-        checked = {"type": "object", "properties": schema["properties"]}
-        optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
-        reader = TypedReader(lambda: checked, "", optional, nullable, types=types)
-        return Form(schema, reader, single)
+        # Answers are checked by the schema of the type, which has null, patterns and other limits, too.
+        schema = build_json_schema(types, generator=_FormSchemaGenerator)
+        requested = requested_schema(schema)
+        for node in subschemas(schema):
+            node.pop("uniqueItems", None)
+            if "format" in node and node["format"] not in _FORMATS:  # a user may write 1:30:00 for PT90M
+                del node["format"]
+                node["minLength"] = 1  # no such type has an empty text
+        optional = frozenset(requested["properties"]).difference(requested.get("required", ()))
+        return Form(requested, TypedReader(lambda: schema, "", optional, types=types), single)
     except Exception as error:  # an annotation of the author's may raise anything
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
 
 
 def _is_value(model: Any) -> bool:
     """Return whether a value was passed in place of a type."""
-    values = (BaseModel, Collection, Iterator, int, float, FunctionType)
+    values = (BaseModel, Collection, Enum, Iterator, int, float, FunctionType)
     return not isclass(model) and (isinstance(model, values) or is_dataclass(model))
 
 
