@@ -56,6 +56,17 @@ def test_an_instance_that_cannot_be_revived_is_refused_at_once(value):
             round_trip(held, annotation)
 
 
+class Failing:
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        raise ValueError("not today")
+
+
+def test_a_return_type_that_pydantic_cannot_use_is_an_error_that_says_so():
+    with pytest.raises(UsageError, match="cannot have its return type"):
+        round_trip(Failing(), Failing)
+
+
 def test_bytes_of_a_model_that_writes_them_as_text_are_named():
     class Stamp(BaseModel):
         image: bytes

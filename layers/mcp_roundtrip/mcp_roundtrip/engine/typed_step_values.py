@@ -32,17 +32,17 @@ class StepType(Struct, frozen=True):
 
     annotation: Any
 
-    def check(self) -> None:
-        """Raise UsageError for an annotation that pydantic cannot use."""
+    def check(self) -> TypeAdapter[Any]:
+        """Return the adapter of the annotation. Raises UsageError if pydantic cannot use it."""
         try:
-            type_adapter(self.annotation, of_step=True)
+            return type_adapter(self.annotation, of_step=True)
         except Exception as error:  # an author's annotation may raise anything
             raise UsageError(self._unusable(error)) from None
 
     def round_trip(self, value: Any) -> tuple[Any, Any]:
         """Return a value as JSON data, and what `revive` returns for that. Raises UsageError."""
+        types = self.check()
         try:
-            types = type_adapter(self.annotation, of_step=True)
             data = types.dump_python(value, mode="json", **_BY_NAME)
         except TYPE_ERRORS as error:
             raise UsageError(self._unusable(error)) from None
@@ -63,7 +63,7 @@ class StepType(Struct, frozen=True):
             ) from None
         try:
             # As a replay does, unless this would run an author's serializers again.
-            result = _read(types, text) if _has_serializer(types) else _read_recorded(types, data)
+            result = _read(types, text) if _has_serializer(types) else _read_recorded(types, data, text)
         except ValueError as error:
             raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
         if not _is_same(value, result):
@@ -89,7 +89,10 @@ class StepType(Struct, frozen=True):
     def revive(self, data: Any) -> Any:
         """Return the value that was recorded; ValueError as in `step_values.revive`."""
         try:
-            return _read_recorded(type_adapter(self.annotation, of_step=True), data)
+            # pydantic writes in a tenth of the time of json: every pass reads every step.
+            return _read_recorded(
+                type_adapter(self.annotation, of_step=True), data, pydantic_core.to_json(data)
+            )
         except (ValueError, *TYPE_ERRORS):
             raise ValueError("the recorded result does not fit the return annotation") from None
 
@@ -107,8 +110,7 @@ def _read(types: TypeAdapter[Any], text: bytes) -> Any:
     return types.validate_json(text, by_alias=False, by_name=True)
 
 
-def _read_recorded(types: TypeAdapter[Any], data: Any) -> Any:
-    text = pydantic_core.to_json(data)  # a tenth of the time of json: every pass reads every step
+def _read_recorded(types: TypeAdapter[Any], data: Any, text: bytes) -> Any:
     if _is_plain(types):
         with suppress(ValidationError):
             return types.validate_json(text, strict=True, extra="forbid", by_alias=False, by_name=True)
@@ -186,4 +188,4 @@ def _is_same(value: Any, result: Any) -> bool:
 
 
 # Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
-_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
