@@ -62,15 +62,19 @@ def bounded_subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def resolve(root: Mapping[str, Any], reference: Any) -> Any:
-    """Return the subschema that a JSON pointer such as `#/$defs/size` leads to, or None."""
+    """Return the subschema that a JSON pointer such as `#/$defs/size`, or an anchor, leads to, or None."""
+    fragment = str(reference).removeprefix("#")
+    if fragment and not fragment.startswith("/"):
+        anchors = ("$anchor", "$dynamicAnchor")
+        return next((each for each in subschemas(root) if fragment in map(each.get, anchors)), None)
     node: Any = root
-    for step in str(reference).split("/")[1:]:
+    for step in fragment.split("/")[1:]:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         try:
             node = node[int(name)] if isinstance(node, list) else node[name]
         except (KeyError, ValueError, IndexError, TypeError):
             return None
-    return node if str(reference).startswith("#") else None
+    return node
 
 
 def escaped(name: str) -> str:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property, reduce
 from operator import or_
 from typing import Any, Final
 
@@ -88,6 +88,7 @@ Cost = Counter[str]
 
 CHECKS: Final = "(checks"  # no pattern
 
+_NOTHING: Final = Cost()
 _RECURSIVE_REFERENCE: Final = Cost({CHECKS: 20})
 """The cost of a schema within itself: the engine remembers the result for each array and object."""
 
@@ -106,30 +107,22 @@ class SchemaCosts:
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
-        found = [*subschemas(root)]
-        self._count = len(found)
+        self._count = sum(1 for _ in subschemas(root))
         self._known: dict[int, Cost] = {}
         self._open: list[int] = []
         self._recursive: set[int] = set()
-        self._anchors = {
-            f"#{node[keyword]}": node
-            for node in found
-            for keyword in ("$anchor", "$dynamicAnchor")
-            if keyword in node
-        }
         self._cost_of(root)
         self._recursive_cost = sum((self._known[each] for each in self._recursive), Cost())
         self.whole = self._cost_of(root) + self._recursive_cost
 
-    def exceeded_bound(self, value: Any, length: int, other_patterns: Iterable[str] = ()) -> str | None:
+    def exceeded_bound(self, value: Any, length: int, other_patterns: Collection[str] = ()) -> str | None:
         """Return the problem of a client's data that may take more than a second to check, or None.
 
         `length` is that of its text. `other_patterns` are those that are not in the schema.
         """
-        others = Cost(other_patterns)
-        if _work_of_text(self.whole + others, length) <= MAX_WORK:
+        if length * self._work_per_character <= MAX_WORK and not other_patterns:
             return None
-        if self._work_of_parts(value) + _work(others, value) <= MAX_WORK:
+        if self._work_of_parts(value) + _work(Cost(other_patterns), value) <= MAX_WORK:
             return None
         return "Input has too many values, or too long texts or numbers, to be checked; send less at once"
 
@@ -137,6 +130,12 @@ class SchemaCosts:
         """Return the most work to ask a subschema for errors."""
         asking = _STEP_WORK + _COMPILING_WORK * self._count + _COPYING_WORK * copied_size(value)
         return asking + (self._work_of_parts(value) if pointer == "#" else _work(self.whole, value))
+
+    @cached_property
+    def _work_per_character(self) -> int:
+        """The most work of a value for each character of its JSON text."""
+        sizes = (times * pattern_size(each) for each, times in self.whole.items() if each != CHECKS)
+        return _LARGEST_SIZE * self.whole[CHECKS] + sum(sizes) // MATCHED_PER_CHECK
 
     def _work_of_parts(self, value: Any) -> int:
         """Return the work of JSON data: of an object property by property, if they are checked apart."""
@@ -165,7 +164,8 @@ class SchemaCosts:
             self._open.append(key)
             cost = _own_cost(node)
             for keyword, operand in node.items():
-                cost += self._cost_of_keyword(keyword, operand)
+                if inner := self._cost_of_keyword(keyword, operand):  # a sum takes long
+                    cost += inner
             if "unevaluatedProperties" in node or "unevaluatedItems" in node:
                 cost = cost + cost + cost  # the engine checks the schemas beside them again
             self._known[key] = cost
@@ -174,9 +174,9 @@ class SchemaCosts:
 
     def _cost_of_keyword(self, keyword: str, operand: Any) -> Cost:
         if keyword in REFERENCES:
-            return self._cost_of(self._anchors.get(str(operand)) or resolve(self._root, operand))
+            return self._cost_of(resolve(self._root, operand))
         if keyword in _NOT_CHECKED or not isinstance(operand, (dict, list)):
-            return Cost()
+            return _NOTHING
         if keyword == "properties" and isinstance(operand, dict):
             return reduce(or_, map(self._cost_of, operand.values()), Cost())
         return self._cost_of(
@@ -201,12 +201,6 @@ def _work(cost: Cost, value: Any) -> int:
     return cost[CHECKS] * value_size(value) + matched // MATCHED_PER_CHECK
 
 
-def _work_of_text(cost: Cost, length: int) -> int:
-    """Return the most work of a value whose JSON text has this length."""
-    matched = sum(times * pattern_size(pattern) for pattern, times in cost.items() if pattern != CHECKS)
-    return length * (_LARGEST_SIZE * cost[CHECKS] + matched // MATCHED_PER_CHECK)
-
-
 def _matched(pattern: str, lengths: list[int]) -> int:
     """Return how many characters of texts the engine may read, times the bytes of the pattern."""
     size = pattern_size(pattern)
@@ -223,18 +217,8 @@ def value_size(value: Any) -> int:
 
 def copied_size(value: Any) -> int:
     """Return the size of a copy of JSON data: a thousand bytes of text are as much as a value."""
-    return value_size(value) + _bytes_of_text(value) // 1_000
-
-
-def error_size(operand: Any) -> int:
-    """Return the thousands of bytes that a copy of a keyword's operand adds to an error."""
-    return (100 * value_size(operand) + _bytes_of_text(operand)) // 1_000
-
-
-def _bytes_of_text(value: Any) -> int:
-    return sum(
-        len(each) if each.isascii() else 4 * len(each) for each in _parts(value) if isinstance(each, str)
-    )
+    texts = (each for each in _parts(value) if isinstance(each, str))
+    return value_size(value) + sum(len(each) if each.isascii() else 4 * len(each) for each in texts) // 1_000
 
 
 def _parts(value: Any) -> Iterator[Any]:
