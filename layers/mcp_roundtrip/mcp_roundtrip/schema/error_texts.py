@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final, get_args
 
 from pydantic_core import ValidationError
@@ -101,10 +102,13 @@ def describe_errors(error: ValidationError, root: str, *, for_log: bool = False)
     errors = error.errors(include_url=False, include_input=False)
     found = [each for each in errors if each["type"] != REFUSED_CHOICE] or errors
     describe = _describe_for_log if for_log else _describe
-    lines = [describe(item, root) for item in found[:MAX_PROBLEMS]]
-    if len(found) > MAX_PROBLEMS:
-        lines.append(f"and {len(found) - MAX_PROBLEMS} more")
-    return "\n".join(lines)
+    return "\n".join(first_lines(describe(each, root) for each in found))
+
+
+def first_lines(lines: Iterable[str]) -> list[str]:
+    """Return the first lines, each once, and a last one if there are more."""
+    found = [*islice(lines, MAX_PROBLEMS + 1)]
+    return [*dict.fromkeys(found[:MAX_PROBLEMS]), *(["and more"] if found[MAX_PROBLEMS:] else [])]
 
 
 def _describe(item: Any, root: str) -> str:

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import MAX_PROBLEMS, keyword_text
+from mcp_roundtrip.schema.error_texts import first_lines, keyword_text
 from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
@@ -39,9 +38,8 @@ def problem_lines(validator: CompiledSchema, value: Any, root: str) -> list[str]
     """Return a line for each problem of JSON data with the name `root`; none for valid data."""
     if validator.is_valid(value):
         return []
-    found = list(islice(Explanation(validator).problems(value), MAX_PROBLEMS + 1))
-    lines = [f"{format_location(root, path)}: {problem}" for path, problem in found[:MAX_PROBLEMS]]
-    return [*dict.fromkeys(lines), *(["and more"] if len(found) > MAX_PROBLEMS else [])]
+    problems = Explanation(validator).problems(value)
+    return first_lines(f"{format_location(root, path)}: {problem}" for path, problem in problems)
 
 
 _TYPE_KEYWORDS: Final = ("type", "enum", "const", "falseSchema")
