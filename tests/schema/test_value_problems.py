@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.validation_cost import CHECKS, MAX_COST, SchemaCosts
-from mcp_roundtrip.schema.value_problems import MAX_EXPLANATION_WORK, Explanation
+from mcp_roundtrip.schema.value_problems import MAX_EXPLANATION_WORK, Explanation, problem_lines
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
@@ -177,6 +177,12 @@ def test_long_numbers_that_a_costly_schema_checks_for_seconds_are_refused(number
     assert costs.whole[CHECKS] <= MAX_COST
     assert costs.exceeded_bound([1] * 9_000, 100_000) is None
     assert costs.exceeded_bound([number] * 9_000, 100_000) is not None
+
+
+def test_an_unknown_member_is_an_argument_only_of_a_call() -> None:
+    validator = CompiledSchema.compile({"properties": {"b": {}}, "additionalProperties": False})
+    assert problem_lines(validator, {"a": 1}, "arguments") == ["arguments.a: unknown argument"]
+    assert problem_lines(validator, {"a": 1}, "result") == ["result.a: unknown member"]
 
 
 def deep(levels: int, name: str = "child") -> Any:

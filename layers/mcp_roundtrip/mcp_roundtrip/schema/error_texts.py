@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, get_args
 
@@ -76,6 +76,11 @@ def keyword_text(keyword: str, operand: Any) -> str:
     return f"Input does not satisfy {keyword}" + ("" if operand is None else f": {quote(operand)}")
 
 
+def unknown_text(root: str, path: Sequence[str | int]) -> str:
+    """Return the problem of a member that an object of the schema does not have."""
+    return "unknown argument" if root == "arguments" and len(path) == 1 else "unknown member"
+
+
 def quote(operand: Any) -> str:
     """Return an operand as JSON, at most 200 characters."""
     text = json.dumps(operand, ensure_ascii=False)
@@ -126,7 +131,7 @@ def _describe_for_log(item: Any, root: str) -> str:
 def _problem(item: Any, root: str) -> str:
     kind = item["type"]
     if kind == "extra_forbidden":
-        return "unknown argument" if root == "arguments" and len(item["loc"]) == 1 else "unknown member"
+        return unknown_text(root, item["loc"])
     if kind in _WITHOUT_INPUT:
         return _WITHOUT_INPUT[kind].format_map(item.get("ctx", {}))
     error = item.get("ctx", {}).get("error")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.internal_errors import format_location
-from mcp_roundtrip.schema.error_texts import first_lines, keyword_text
+from mcp_roundtrip.schema.error_texts import first_lines, keyword_text, unknown_text
 from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH, escaped, resolve
 from mcp_roundtrip.schema.validation_cost import MAX_WORK
 
@@ -38,7 +38,7 @@ def problem_lines(validator: CompiledSchema, value: Any, root: str) -> list[str]
     """Return a line for each problem of JSON data with the name `root`; none for valid data."""
     if validator.is_valid(value):
         return []
-    problems = Explanation(validator).problems(value)
+    problems = Explanation(validator, root=root).problems(value)
     return first_lines(f"{format_location(root, path)}: {problem}" for path, problem in problems)
 
 
@@ -87,6 +87,7 @@ class Explanation(Struct, eq=False):
 
     validator: CompiledSchema
     work_left: int = MAX_EXPLANATION_WORK
+    root: str = ""
     open_places: set[tuple[str, int]] = field(default_factory=set)
 
     def problems(self, value: Any) -> Iterator[Problem]:
@@ -120,7 +121,7 @@ class Explanation(Struct, eq=False):
             case "required", {"property": name}:
                 yield (*path, name), "Field required"
             case "additionalProperties", {"unexpected": names}:
-                problem = "unknown member" if path else "unknown argument"
+                problem = unknown_text(self.root, (*path, ""))
                 yield from (((*path, name), problem) for name in names)
             case "propertyNames", {"error": of_name}:
                 name = of_name.instance
