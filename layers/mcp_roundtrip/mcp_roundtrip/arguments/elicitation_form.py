@@ -238,6 +238,8 @@ def _build(model: Any, spelling: str = "") -> Form:
         # Answers are checked by the schema of the type, which has null, patterns and other limits, too.
         schema = build_json_schema(types, generator=_FormSchemaGenerator)
         requested = requested_schema(schema)
+        # pydantic refuses other members: the log has no names that a client made.
+        schema.pop("additionalProperties", None)
         for node in subschemas(schema):
             node.pop("uniqueItems", None)
             if "format" in node and node["format"] not in _FORMATS:  # a user may write 1:30:00 for PT90M
