@@ -179,8 +179,9 @@ def test_long_numbers_that_a_costly_schema_checks_for_seconds_are_refused(number
     assert costs.exceeded_bound([number] * 9_000, 100_000) is not None
 
 
-def test_an_unknown_member_is_an_argument_only_of_a_call() -> None:
-    validator = CompiledSchema.compile({"properties": {"b": {}}, "additionalProperties": False})
+@pytest.mark.parametrize("known", [{}, {"properties": {"b": {}}}])
+def test_an_unknown_member_is_an_argument_only_of_a_call(known: dict[str, Any]) -> None:
+    validator = CompiledSchema.compile({**known, "additionalProperties": False})
     assert problem_lines(validator, {"a": 1}, "arguments") == ["arguments.a: unknown argument"]
     assert problem_lines(validator, {"a": 1}, "result") == ["result.a: unknown member"]
 

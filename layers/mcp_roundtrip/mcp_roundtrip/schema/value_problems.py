@@ -121,8 +121,9 @@ class Explanation(Struct, eq=False):
             case "required", {"property": name}:
                 yield (*path, name), "Field required"
             case "additionalProperties", {"unexpected": names}:
-                problem = unknown_text(self.root, (*path, ""))
-                yield from (((*path, name), problem) for name in names)
+                yield from self._unknown(names, path)
+            case "falseSchema", _ if place.pointer.endswith("/additionalProperties"):
+                yield from self._unknown(place.value, path)  # of an object without known members
             case "propertyNames", {"error": of_name}:
                 name = of_name.instance
                 inner = _Place(_pointer(of_name.schema_path), name, (*path, name))
@@ -136,6 +137,10 @@ class Explanation(Struct, eq=False):
                 yield path, keyword_text(keyword, resolve(self.validator.schema, place.pointer))
             case _:
                 yield path, _text(error)
+
+    def _unknown(self, names: Iterable[str], path: ValuePath) -> Iterator[Problem]:
+        problem = unknown_text(self.root, (*path, ""))
+        return (((*path, name), problem) for name in names)
 
     def _alternatives(self, branches: list[_Place]) -> Iterator[Problem]:
         """Yield the problems of the alternative of the value's type that has the fewest.
