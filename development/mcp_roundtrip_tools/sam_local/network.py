@@ -1,9 +1,10 @@
 """A Docker network in which a container leads connections to servers of this computer."""
 
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,8 +23,10 @@ def network(name: str, image: str, ports: Sequence[int]) -> Iterator[None]:
 
     `image` has python3; Docker pulls it if it is missing. Raises TemplateError if Docker cannot be used.
     """
+    is_created = False
     try:
         _docker("network", "create", name)
+        is_created = True
         process = _start(name, image, ports)
         try:
             assert process.stdin is not None
@@ -36,8 +39,11 @@ def network(name: str, image: str, ports: Sequence[int]) -> Iterator[None]:
         finally:
             _stop(process)
     finally:
-        with suppress(TemplateError):  # it was not created
+        try:
             _docker("network", "rm", name)
+        except TemplateError as error:  # such as a container of `sam local` that is still in it
+            if is_created:
+                print(error, file=sys.stderr)
 
 
 def _start(name: str, image: str, ports: Sequence[int]) -> subprocess.Popen[bytes]:

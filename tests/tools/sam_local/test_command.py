@@ -20,6 +20,10 @@ if [ "$1" = run ]; then
     sleep 0.3
     echo "container has ended" >> commands
 fi
+if [ "$2" = rm ]; then
+    echo "network has active endpoints" >&2
+    exit 1
+fi
 """
 
 
@@ -31,8 +35,11 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
     program = [sys.executable, "-m", "mcp_roundtrip_tools", "sam-local"]
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     options = {"cwd": tmp_path, "env": {**os.environ, "PATH": path}, "start_new_session": True}
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, **options) as process:
+    with subprocess.Popen(
+        program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         assert any("until Ctrl+C" in line for line in process.stdout)
         assert any("http://127.0.0.1:" in line for line in process.stdout), "the endpoint, for tasks"
         assert not (tmp_path / earlier).exists(), "its keys are gone"
@@ -42,6 +49,7 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGHUP)
         assert process.wait(10) == 0
+        assert "has active endpoints" in process.stderr.read(), "what keeps the network is reported"
     *_, ended, removed = commands.read_text().splitlines()
     assert (ended, removed) == ("container has ended", "network rm"), (
         "Docker keeps the network of a container"
