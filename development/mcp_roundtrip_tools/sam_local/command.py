@@ -33,7 +33,7 @@ from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.terminal.terminal import mcp_url
 from mcp_roundtrip_tools.sam_local.network import network
 from mcp_roundtrip_tools.template.functions import find_function
-from mcp_roundtrip_tools.template.model import TemplateError
+from mcp_roundtrip_tools.template.model import REGION, TemplateError
 from mcp_roundtrip_tools.template.parameters import with_auth_mode
 
 _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -187,7 +187,7 @@ def _image(app: LocalApp) -> str:
 def next_command(written: Iterable[str], logical_id: Callable[[str], str], network: str) -> str:
     """Return what to type in another terminal. `logical_id` finds a function by the folder of its events."""
     sam = INSTALLED if INSTALLED.exists() else "sam"
-    options = f"--env-vars events/{ENV_VARS} --docker-network {network}"
+    options = f"--env-vars events/{ENV_VARS} --docker-network {network} --region {REGION}"
     commands = [f"  {sam} local invoke FUNCTION -e EVENT {options}"]  # no event asks
     if written := sorted(written):
         # Those of one folder are in payload format 2.0, as API Gateway sends them.

@@ -57,7 +57,8 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
 
 
 FUNCTIONS = {"orders": "OrdersFunction", "weather": "WeatherFunction"}
-OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1"]
+OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1", "--region", "us-east-1"]
+"""The tables are in one Region, and the person may have another."""
 
 
 def commands(*written):
