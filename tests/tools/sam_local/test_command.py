@@ -80,6 +80,7 @@ ASKS = {"inputRequests": {"roots": {"method": "roots/list"}}, "resultType": "inp
 
 def test_an_event_that_cannot_be_played_is_named_and_left_out(tmp_path, capsys):
     def invoke(folder, event):
+        print("E-mail to grace@example.com")
         if folder == "gone":
             raise TemplateError("the template has no function gone")
         return None if "inputResponses" in event["params"] else {"jsonrpc": "2.0", "id": 1, "result": ASKS}
@@ -89,5 +90,7 @@ def test_an_event_that_cannot_be_played_is_named_and_left_out(tmp_path, capsys):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert [*live_events(invoke, tmp_path)] == ["live/f/call.2.json"]
-    named = [line.partition(" is left out: ")[0] for line in capsys.readouterr().err.splitlines()]
+    printed = capsys.readouterr()
+    assert printed.out == "", "what stand-ins print"
+    named = [line.partition(" is left out: ")[0] for line in printed.err.splitlines()]
     assert named == [f"{tmp_path}/f/broken.json", f"{tmp_path}/gone/call.json"]
