@@ -1,5 +1,6 @@
 """The view of the question app in a browser, inside a host made with the official app-bridge."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,9 @@ def test_an_answer_goes_to_the_answer_tool_and_the_result_to_the_model(show: Sho
         answers=DONE,
     )
     (call,) = log["calls"]
-    assert call["name"] == "answer_questions"
-    assert call["arguments"] == {
-        "tool": "provision_database",
-        "arguments": {"name": "orders"},
-        "state": "state-1",
-        "answers": {"size": {"action": "accept", "content": {"vcpus": 4}}},
-    }
+    answers = {"size": {"action": "accept", "content": {"vcpus": 4}}}
+    asked = {"tool": "provision_database", "arguments": {"name": "orders"}, "state": "state-1"}
+    assert call == {"name": "answer_questions", "arguments": {**asked, "answers": answers}}
     (context,) = log["contexts"]
     assert [block["text"] for block in context["content"]][1:] == ["orders runs at db-1"]
     assert log["values"] == ["orders runs at db-1"], "the result is shown, and not folded away"
@@ -168,6 +165,8 @@ def test_a_url_is_shown_before_the_host_opens_it_and_counts_as_accepted_only_the
         ("tree",),
     )
     assert "Open link" not in log["values"][0]
+    opens = (("click", "Open link"), ("see", "The host did not open the link."))
+    show(("result", asking({"sign": question})), *opens, refused=["link"])
 
 
 @pytest.mark.parametrize(
@@ -226,8 +225,13 @@ def test_an_answer_that_could_not_be_sent_can_be_sent_again_and_a_running_call_i
 def test_a_result_that_asks_nothing_is_not_shown(show: Show) -> None:
     log = show(ASKED, ("height", 100, 600), ANOTHER, ("see", "Virtual CPUs"))
     assert max(log["heights"]) > 100
-    log = show(ANOTHER, ("gone",), ("height", 0, 0))
-    assert set(log["heights"]) <= {0}
+    assert set(show(ANOTHER, ("gone",), ("height", 0, 0))["heights"]) <= {0}
+
+
+def test_a_message_that_does_not_come_from_the_host_is_ignored(show: Show) -> None:
+    asks = {"jsonrpc": "2.0", "method": "ui/notifications/tool-result", "params": ASKED[1]}
+    sends = f"addEventListener('message', () => end(main.hidden)); postMessage({json.dumps(asks)}, '*')"
+    assert show(("evaluate", f"new Promise((end) => {{ {sends} }})"))["values"] == [True]
 
 
 def asked_without_metadata(*, has_table: bool) -> dict[str, Any]:
@@ -301,10 +305,13 @@ def test_an_expired_question_says_so_and_cannot_be_answered(show: Show) -> None:
 
 
 def test_a_cancelled_call_cannot_be_answered(show: Show) -> None:
-    ends = (("cancelled",), ("see", "This call was cancelled."), ("tree",), ("teardown",))
-    log = show(ASKED, ("see", "Virtual CPUs"), *ends)
+    log = show(ASKED, ("see", "Virtual CPUs"), ("cancelled",), ("see", "This call was cancelled."), ("tree",))
     assert "Send" not in log["values"][0]
-    assert log["values"][1] == {}
+
+
+def test_the_view_declares_what_it_supports_and_answers_every_request_of_the_host(show: Show) -> None:
+    log = show(("capabilities",), ("request", "ping"), ("request", "tools/list"), ("teardown",))
+    assert log["values"] == [{"availableDisplayModes": ["inline"]}, {}, -32601, {}]
 
 
 def test_a_host_that_asks_through_the_view_gets_the_answer_itself(show: Show) -> None:
@@ -320,8 +327,11 @@ def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
     fonts = [f"@font-face {{ font-family: {name}; src: url(data:,) }}" for name in ("A", "B")]
     contexts = [{"theme": "dark"}, *({"styles": {**own, "css": {"fonts": each}}} for each in fonts)]
     changes = [step for each in contexts for step in (("context", each), *colour)]
-    log = show(ASKED, *colour, *changes, ("evaluate", "[...document.fonts].map((font) => font.family)"))
-    assert log["values"] == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", *["rgb(1, 2, 3)"] * 2, ["B"]]
+    kept = "[document.documentElement.style.cssText, ...[...document.fonts].map((font) => font.family)]"
+    log = show(ASKED, *colour, *changes, ("evaluate", kept), variables={"--font-sans": "serif"})
+    *colours, last = log["values"]
+    assert colours == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", *["rgb(1, 2, 3)"] * 2]
+    assert last == ["color-scheme: dark; --font-sans: serif; --color-background-primary: rgb(1, 2, 3);", "B"]
 
 
 def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path: Path) -> None:
@@ -335,6 +345,5 @@ def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path
     result = play.call("forecast", {"city": "Oslo"}).result
     themed = (("context", {"theme": "dark"}), ("evaluate", "getComputedStyle(root).colorScheme"))
     log = show(("result", result), ("see", "3.5 °C"), *themed, ("teardown",), view=shown["text"])
-    assert log["values"] == ["dark", {}]
+    assert (log["values"], log["complaints"]) == (["dark", {}], [])
     assert 0 < log["heights"][-1] < 100
-    assert log["complaints"] == []
