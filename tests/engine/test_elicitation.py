@@ -10,15 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip import (
-    AsyncContext,
-    Context,
-    DefinitionError,
-    ElicitationCancelled,
-    ElicitationDeclined,
-    ElicitUrl,
-)
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
+from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, asked, error
 
