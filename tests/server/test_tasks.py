@@ -60,6 +60,14 @@ def test_each_poll_has_every_request_that_is_not_answered(deployment):
         deployment.update(task_id, **responses(**answers))
 
 
+def test_a_task_that_has_ended_acknowledges_what_comes_late_and_stays_as_it_is(deployment):
+    task_id = deployment.run_task("job", label="x")
+    ended = deployment.poll(task_id)
+    for method in METHODS:
+        assert deployment.result(method, taskId=task_id, inputResponses={})["resultType"] == "complete"
+    assert deployment.poll(task_id) == ended
+
+
 def test_an_answer_that_a_new_build_refuses_is_replaced_by_the_next_one():
     class Size(BaseModel):
         cpus: int
