@@ -110,7 +110,7 @@ def test_a_tool_error_completes_a_task_and_a_protocol_error_fails_it():
     ended = start("ends", how="tool error")
     assert (ended.failed, ended.text) == (True, "no luck")
     broken = start("ends", how="protocol error")
-    assert (broken.status, broken.error["code"]) == ("failed", -32602)
+    assert (broken.status, broken.status_message, broken.error["code"]) == ("failed", "broken", -32602)
     with pytest.raises(AssertionError, match="broken"):
         _ = broken.result
 
