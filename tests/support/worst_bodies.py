@@ -55,9 +55,8 @@ def string(unit: str, room: int = ROOM) -> str:
 
 def words(pattern: str, unit: str = "a") -> str:
     """Return the longest string that is matched with such a pattern."""
-    longest = (
-        MAX_WORK * MATCHED_PER_CHECK // pattern_size(pattern) - 200
-    )  # characters of JSON, with what is around the text
+    # In characters of JSON, with what is around the text.
+    longest = MAX_WORK * MATCHED_PER_CHECK // pattern_size(pattern) - 200
     return string(unit, longest if unit.isascii() else longest // 6 * len(unit.encode()))
 
 
@@ -196,6 +195,9 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "raw: empty objects": lambda: tool("raw_objects", "items", repeated("{}", most=MANY)),
     "raw: equal-looking items": lambda: tool(
         "raw_unique", "items", "[" + ",".join(f'{{"a":[1,{{"b":{n}}}]}}' for n in range(MANY // 6)) + "]"
+    ),
+    "raw: long integers that are compared with each other": lambda: tool(
+        "raw_unique", "items", json.dumps([2**480 + number for number in range(1_600)])
     ),
     "raw: a pattern that backtracks": lambda: tool("raw_pattern", "text", string("a")[:-1] + '!"'),
     "raw: names that backtrack": lambda: arguments("raw_pattern", members("1", most=MANY, prefix="x" * 100)),

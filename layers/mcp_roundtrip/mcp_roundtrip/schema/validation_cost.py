@@ -51,12 +51,11 @@ _OPTIONS_OF_CONTAINER: Final = 60
 _OPTIONS_PER_CHECK: Final = 3
 """Options of an `enum` for one check. An array or object counts as 60 options."""
 
-_LONG_INTEGER: Final = 480
-"""The least size of an integer beyond 63 bits: `uniqueItems` compares each two of them, in a time that grows
-with the square of their bits."""
+_LONG_INTEGER: Final = 420
+"""The size of an integer beyond 63 bits, without that of its bits: `uniqueItems` compares each two of them."""
 
 _LARGEST_SIZE: Final = 26
-"""The largest size of a value for each character of its JSON text: `_LONG_INTEGER` has 19."""
+"""The largest size of a value for each character of its JSON text: an integer of 64 bits has at least 19."""
 
 _STEP_WORK: Final = 1_000
 """The work for a step of an explanation in Python."""
@@ -237,5 +236,5 @@ def _size(value: Any) -> int:
     if isinstance(value, float) and not (value == 0 or 1e-5 < abs(value) < 1e16):
         return 10  # the engine computes with the digits
     if isinstance(value, int) and value.bit_length() > 63:
-        return max(_LONG_INTEGER, value.bit_length())
+        return _LONG_INTEGER + value.bit_length()
     return 1
