@@ -52,7 +52,7 @@ _OPTIONS_PER_CHECK: Final = 3
 """Options of an `enum` for one check. An array or object counts as 60 options."""
 
 _LONG_INTEGER: Final = 420
-"""The size of an integer beyond 63 bits, without that of its bits: `uniqueItems` compares each two of them."""
+"""The size of an integer beyond 63 bits, beside its bits: `uniqueItems` compares each two of them."""
 
 _LARGEST_SIZE: Final = 26
 """The largest size of a value for each character of its JSON text: an integer of 64 bits has at least 19."""
