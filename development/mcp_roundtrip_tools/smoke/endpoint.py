@@ -143,7 +143,7 @@ class AwsSignature(httpx2.Auth):
     def __init__(self, url: str) -> None:
         import boto3  # only AuthMode iam needs it
         from botocore.auth import SigV4Auth
-        from botocore.exceptions import BotoCoreError
+        from botocore.exceptions import BotoCoreError, ClientError
 
         named = re.search(r"\.execute-api\.([a-z0-9-]+)\.", url)
         region = named[1] if named else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
@@ -152,7 +152,7 @@ class AwsSignature(httpx2.Auth):
         try:
             credentials = boto3.Session().get_credentials()
             frozen = None if credentials is None else credentials.get_frozen_credentials()
-        except BotoCoreError as error:  # an unknown profile, or an expired sign-in
+        except (BotoCoreError, ClientError) as error:  # an unknown profile, or an expired sign-in
             raise ValueError(f"IAM=1 needs AWS credentials in the environment: {error}") from None
         if frozen is None:
             raise ValueError("IAM=1 needs AWS credentials in the environment.")

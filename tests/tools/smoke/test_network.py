@@ -103,10 +103,28 @@ def test_the_log_is_named_only_for_a_request_that_found_a_route(status, is_logge
     assert ("abc=" in fault.text) is is_logged
 
 
-def test_credentials_that_boto3_cannot_load_are_a_finding(monkeypatch):
-    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
-    fault = the_fault(Settings("https://a.execute-api.eu-west-1.amazonaws.com/mcp", iam=True))
-    assert "no-such-profile" in fault.text
+EXPIRED = b"<ErrorResponse><Error><Code>ExpiredToken</Code><Message>expired</Message></Error></ErrorResponse>"
+PROFILES = """
+[profile base]
+aws_access_key_id = AKIAEXAMPLE
+aws_secret_access_key = secret
+[profile role]
+role_arn = arn:aws:iam::111122223333:role/caller
+source_profile = base
+region = eu-west-1
+"""
+
+
+@pytest.mark.parametrize(("profile", "named"), [("no-such-profile",) * 2, ("role", "ExpiredToken")])
+def test_credentials_that_boto3_cannot_load_are_a_finding(monkeypatch, tmp_path, profile, named):
+    (tmp_path / "config").write_text(PROFILES)
+    with scripted(respond(403, EXPIRED)) as sts:
+        monkeypatch.setenv("AWS_PROFILE", profile)
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", sts.url)
+        monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+        fault = the_fault(Settings("https://a.execute-api.eu-west-1.amazonaws.com/mcp", iam=True))
+    assert named in fault.text
 
 
 def test_a_refusal_of_unsigned_requests_names_the_setting_for_signatures():
