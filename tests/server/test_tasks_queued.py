@@ -76,6 +76,7 @@ OF_LAMBDA = {"messageAttributes": {"RequestID": {"stringValue": "request-1", "da
 
 def test_a_moved_message_changes_no_task_that_has_ended_and_expires_an_overdue_one():
     deployment, task_id, pk = redriven(lambda ctx: "done")
+    deployment.poll(task_id)  # dispatches
     deployment.cancel(task_id)
     deployment.sent.clear()
     move(deployment, {"task": pk}, **OF_LAMBDA)
@@ -153,12 +154,25 @@ def test_wake_ups_do_not_accumulate_in_a_task_that_is_polled_while_it_naps(queue
 def test_a_wake_up_that_comes_after_the_poll_ends_while_the_worker_of_the_poll_runs(queue, woken):
     task_id, _ = asleep(queue)
     woken.poll(task_id)
-    now_ms = round(woken.clock() * 1000)
-    lease = {"owner": "worker", "delivery": "", "until_ms": now_ms + 60_000, "now_ms": now_ms}
-    claim = transitions.claim(**lease)
-    assert woken.store.update(woken.task(task_id).pk, TASK, claim) is not None
+    claim(woken, task_id)
     queue.deliver()
     assert queue.messages == []
+
+
+def claim(deployment, task_id):
+    """Have a worker claim a task, for a minute."""
+    now_ms = round(deployment.clock() * 1000)
+    lease = {"owner": "worker", "delivery": "", "until_ms": now_ms + 60_000, "now_ms": now_ms}
+    assert deployment.store.update(deployment.task(task_id).pk, TASK, transitions.claim(**lease)) is not None
+
+
+def test_a_moved_message_that_comes_during_the_lease_of_a_lost_worker_dispatches_after_it(queue, woken):
+    task_id = woken.start("naps", times=0, nap_ms=0)
+    woken.sent.clear()  # Lambda gave this dispatch up, and its client polls no more
+    claim(woken, task_id)
+    move(woken, {"task": woken.task(task_id).pk}, **OF_LAMBDA)
+    queue.deliver_all()
+    assert woken.status(task_id) == "completed"
 
 
 def test_a_wake_up_whose_dispatch_fails_repeatedly_dispatches_when_it_is_delivered_again(

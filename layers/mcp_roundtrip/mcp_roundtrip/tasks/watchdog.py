@@ -129,9 +129,11 @@ class Watchdog(Struct, frozen=True):
         if task is None:
             return True
         due_at_ms = task.claimable_at_ms
-        is_waiting = due_at_ms is not None and due_at_ms <= now_ms
+        if due_at_ms is not None and due_at_ms > now_ms:  # it sleeps, or its worker may be lost
+            self.wake(pk, due_at_ms)
+            return True
         self._end_or_redispatch(task)
-        return not is_waiting or task.dispatched_at_ms < now_ms - _pause_ms(task)
+        return due_at_ms is None or task.dispatched_at_ms < now_ms - _pause_ms(task)
 
     def _end_or_redispatch(self, task: Task) -> None:
         if self.end_if_due(task) is not None:
