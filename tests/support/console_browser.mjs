@@ -106,7 +106,14 @@ function verbs(page) {
     see: (text) => page.getByText(text, { exact: false }).filter({ visible: true }).last().waitFor(),
     gone: (selector) => page.locator(selector).filter({ visible: true }).first().waitFor({ state: "detached" }),
     wait: (selector) => page.locator(selector).filter({ visible: true }).last().waitFor(),
-    texts: (selector) => page.locator(selector).filter({ visible: true }).allInnerTexts(),
+    texts: async (selector) => {
+      const visible = page.locator(selector).filter({ visible: true });
+      // An element that the page has replaced meanwhile has no lines.
+      const read = () => visible.evaluateAll((all) => all.every((each) => each.isConnected) && all.map((each) => each.innerText));
+      let found = await read();
+      while (!found) found = await read();
+      return found;
+    },
     // Waits until the last element of a selector is in view and has the focus.
     shows: (selector) => page.waitForFunction(isShown, selector).then(() => null),
     count: (selector) => page.locator(selector).filter({ visible: true }).count(),

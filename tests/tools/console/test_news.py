@@ -161,7 +161,7 @@ def test_what_a_task_asks_returns_and_refuses_is_in_view_and_has_the_focus(examp
         *(("shows", ".task-body > .error:not([hidden])"), FOCUSED),
         # The same refusal again is news, too.
         *(("click", "Accept"), ("shows", ".task-body > .error:not([hidden])")),
-        *(("click", "Cancel the task"), ("gone", ".task-body .questions")),
+        *(("click", "Cancel the task"), ("gone", ".task-body .questions"), ("see", "cancelled")),
         *(("shows", ".task-status"), FOCUSED),
         ("axe",),
         refused=True,
