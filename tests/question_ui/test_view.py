@@ -189,6 +189,12 @@ def test_a_user_may_take_longer_than_a_host_to_let_the_result_pass(show: Show) -
     show(ASKED, *ANSWERED[:1], waits, SEND, GOES_ON, answers=DONE)
 
 
+def test_a_result_that_a_user_considers_for_too_long_is_not_passed_on_again(show: Show) -> None:
+    second = ("evaluate", "count = 0; setTimeout = (end) => { if (++count === 2) queueMicrotask(end); }")
+    copied = ("see", "copy it into the conversation")
+    assert len(show(ASKED, *ANSWERED[:1], second, SEND, copied, answers=DONE)["contexts"]) == 1
+
+
 @pytest.mark.parametrize("refused", ["context", "message"])
 def test_a_result_that_the_host_does_not_pass_on_can_be_copied(show: Show, refused: str) -> None:
     log = show(
