@@ -162,7 +162,7 @@ def test_errors_that_would_copy_more_than_40_mb_are_not_collected() -> None:
 def test_a_short_input_is_checked_by_the_costliest_schema(value: Any) -> None:
     costly = [
         *({"uniqueItems": True} for _ in range(10)),
-        *({"items": {"multipleOf": 3}} for _ in range(70)),
+        *({"items": {"multipleOf": 3}} for _ in range(28)),
         *({"items": {"pattern": pattern}} for pattern in ("(a{1,90}){1,20}b", "(a{1,90}){1,20}c")),
     ]
     schema = {"anyOf": costly}
@@ -172,7 +172,7 @@ def test_a_short_input_is_checked_by_the_costliest_schema(value: Any) -> None:
 
 @pytest.mark.parametrize("number", [1e300, 10**400])
 def test_long_numbers_that_a_costly_schema_checks_for_seconds_are_refused(number: Any) -> None:
-    checks = [{"multipleOf": 3, "minimum": least} for least in range(75)]
+    checks = [{"multipleOf": 3, "minimum": least} for least in range(35)]
     costs = SchemaCosts({"items": {"allOf": checks}})
     assert costs.whole[CHECKS] <= MAX_COST
     assert costs.exceeded_bound([1] * 9_000, 100_000) is None

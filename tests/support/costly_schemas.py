@@ -103,6 +103,10 @@ RAW: dict[str, dict[str, Any]] = {
         "type": "object",
         "properties": {"items": {"items": {"minimum": 0, "maximum": 1e300, "multipleOf": 0.01}}},
     },
+    "raw_decimals": {
+        "type": "object",
+        "properties": {"items": {"items": {"allOf": [{"multipleOf": 0.001} for _ in range(39)]}}},
+    },
     "raw_references": {
         "type": "object",
         "properties": {

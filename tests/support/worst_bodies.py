@@ -214,6 +214,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "raw: members that require members": lambda: tool(
         "raw_dependent", "items", repeated(members("1", most=40), most=MANY // 41)
     ),
+    "raw: decimals": lambda: tool("raw_decimals", "items", repeated("1234567890123.678", most=MANY)),
     "raw: long numbers": lambda: tool("raw_numbers", "items", repeated("9" * 4_300)),
     "raw: small numbers": lambda: tool("raw_numbers", "items", repeated("1.1e-300", most=MANY)),
     "raw: references": lambda: tool("raw_references", "items", '{"a1":1}'),

@@ -41,7 +41,7 @@ _MAX_DEPTH: Final = 200
 
 _WEIGHTS: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), 10),
-    "multipleOf": 40,
+    "multipleOf": 100,
     "uniqueItems": 50,
     "format": 50,
 }
