@@ -74,8 +74,8 @@ def test_the_first_round_of_an_event_and_the_second_are_named():
     assert commands() == [["FUNCTION", "-e", "EVENT", *OPTIONS]], "without an event that asks"
 
 
-CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "order_size"}}
-ASKS = {"inputRequests": {"roots": {"method": "roots/list"}}, "resultType": "input_required"}
+def call(name):
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name}}
 
 
 def test_an_event_that_cannot_be_played_is_named_and_left_out(tmp_path, capsys):
@@ -83,14 +83,17 @@ def test_an_event_that_cannot_be_played_is_named_and_left_out(tmp_path, capsys):
         print("E-mail to grace@example.com")
         if folder == "gone":
             raise TemplateError("the template has no function gone")
-        return None if "inputResponses" in event["params"] else {"jsonrpc": "2.0", "id": 1, "result": ASKS}
+        asked = {event["params"]["name"]: {"method": "roots/list"}}
+        asks = {"inputRequests": asked, "resultType": "input_required"}
+        return None if "inputResponses" in event["params"] else {"jsonrpc": "2.0", "id": 1, "result": asks}
 
-    for file, text in {"gone/call": json.dumps(CALL), "f/broken": "{", "f/call": json.dumps(CALL)}.items():
-        path = tmp_path / f"{file}.json"
+    calls = {f"{place}/call.json": json.dumps(call(place)) for place in ("f", "gone", "refused")}
+    for file, text in {**calls, "f/broken.json": "{", "answers.json": '{"refused": "no object"}'}.items():
+        path = tmp_path / file
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     assert [*live_events(invoke, tmp_path)] == ["live/f/call.2.json"]
     printed = capsys.readouterr()
     assert printed.out == "", "what stand-ins print"
     named = [line.partition(" is left out: ")[0] for line in printed.err.splitlines()]
-    assert named == [f"{tmp_path}/f/broken.json", f"{tmp_path}/gone/call.json"]
+    assert named == [f"{tmp_path}/{each}.json" for each in ("f/broken", "gone/call", "refused/call")]
