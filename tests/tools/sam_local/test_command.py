@@ -41,8 +41,6 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
         assert process.stdout is not None
         assert process.stderr is not None
         assert any("until Ctrl+C" in line for line in process.stdout)
-        assert any("http://127.0.0.1:" in line for line in process.stdout), "the endpoint, for tasks"
-        assert not (tmp_path / earlier).exists(), "its keys are gone"
         commands = tmp_path / "commands"
         os.killpg(process.pid, signal.SIGHUP)
         while "stops" not in commands.read_text():
@@ -50,6 +48,8 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
         os.killpg(process.pid, signal.SIGHUP)
         assert process.wait(10) == 0
         assert "has active endpoints" in process.stderr.read(), "what keeps the network is reported"
+        assert "http://127.0.0.1:" in process.stdout.read(), "the endpoint, for tasks"
+    assert not (tmp_path / earlier).exists(), "its keys are gone"
     *_, ended, removed = commands.read_text().splitlines()
     assert (ended, removed) == ("container has ended", "network rm"), (
         "Docker keeps the network of a container"
