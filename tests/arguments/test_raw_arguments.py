@@ -195,6 +195,12 @@ def test_unique_integers_are_bounded_if_each_is_compared_with_each_other(items):
         assert "to be checked" in refusal(schema, {"a": wrap(values)})[0]
 
 
+def test_integers_of_64_bits_may_be_many_if_they_are_not_compared_with_each_other():
+    integer = {"type": "integer", "minimum": 0, "maximum": 2**64 - 1}
+    schema = {"type": "object", "properties": {"a": {"items": integer}}}
+    assert raw(schema).validate({"a": [2**64 - 1] * 9_000})
+
+
 def test_a_pattern_that_a_schema_matches_several_times_counts_each_time():
     pattern = {"pattern": r"\w{1,100}-"}
     schema = {"type": "object", "$defs": {"p": pattern}}

@@ -209,7 +209,7 @@ def test_many_values_with_equal_hashes_are_refused(type_: Any, value: Any) -> No
         (set[UUID], [str(UUID(int=2**100 + number)) for number in range(1_500)]),
         (list[set[int]], [[2**70]] * 1_500),
         (list[dict[int, str]], [{str(2**70): ""}] * 1_500),
-        (set[int] | list[int], ALIKE[:200]),
+        (set[int] | list[int], ALIKE),
         (list[int], ALIKE),
     ],
 )

@@ -44,8 +44,6 @@ class StepType(Struct, frozen=True):
         types = self.check()
         try:
             data = types.dump_python(value, mode="json", **_BY_NAME)
-        except TYPE_ERRORS as error:
-            raise UsageError(self._unusable(error)) from None
         except ValueError:
             remedy = "return what the annotation says, or change it"
             if any(node["type"] == "generator" for node in nodes(types.core_schema)):

@@ -138,13 +138,13 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
 
     @cached_property
     def _typed_validator(self) -> PydanticValidator:
-        return typed_validator(self.types.core_schema, self.validator.costs.whole.keys())
+        return typed_validator(self.types.core_schema, self.validator.costs.patterns.keys())
 
     @cached_property
     def _own_patterns(self) -> frozenset[str]:
         """The patterns of the type that its JSON Schema does not have, because of `WithJsonSchema`."""
         patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
-        return frozenset(patterns).difference(self.validator.costs.whole)
+        return frozenset(patterns).difference(self.validator.costs.patterns)
 
 
 def _parse_at(value: Any, path: ValuePath, limit: int) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from enum import Enum
 from functools import cached_property, reduce
 from operator import or_
 from typing import Any, Final
@@ -42,7 +43,7 @@ _MAX_DEPTH: Final = 200
 _WEIGHTS: Final = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), 10),
     "multipleOf": 100,
-    "uniqueItems": 50,
+    "uniqueItems": 20,
     "format": 50,
 }
 """Keywords that cost more than others."""
@@ -51,11 +52,11 @@ _OPTIONS_OF_CONTAINER: Final = 60
 _OPTIONS_PER_CHECK: Final = 3
 """Options of an `enum` for one check. An array or object counts as 60 options."""
 
-_LONG_INTEGER: Final = 420
-"""The size of an integer beyond 63 bits, beside its bits: `uniqueItems` compares each two of them."""
+_LARGEST_SIZE: Final = 2
+"""The largest size of a value for each character of its JSON text: `1e-9` and a comma have 10."""
 
-_LARGEST_SIZE: Final = 26
-"""The largest size of a value for each character of its JSON text: an integer of 64 bits has at least 19."""
+_LARGEST_COMPARISON: Final = 1_300
+"""The most work of `uniqueItems` for each character: that of an integer of 64 bits has 19."""
 
 _STEP_WORK: Final = 1_000
 """The work for a step of an explanation in Python."""
@@ -82,10 +83,16 @@ _RECORD_KEYWORDS: Final = frozenset(
 )
 """Keywords beside which each property of an object is checked apart."""
 
-Cost = Counter[str]
-"""The most checks of one value, as `CHECKS`, and the most matches of each pattern with one text."""
 
-CHECKS: Final = "(checks"  # no pattern
+class Kind(Enum):
+    CHECKS = "checks of one value"
+    UNIQUE = "uses of uniqueItems"
+
+
+CHECKS, UNIQUE = Kind
+
+Cost = Counter[str | Kind]
+"""The most work of each kind, and the most matches of each pattern with one text."""
 
 _NOTHING: Final = Cost()
 _RECURSIVE_REFERENCE: Final = Cost({CHECKS: 20})
@@ -131,10 +138,16 @@ class SchemaCosts:
         return asking + (self._work_of_parts(value) if pointer == "#" else _work(self.whole, value))
 
     @cached_property
+    def patterns(self) -> dict[str, int]:
+        """How often a text is matched with each pattern, at most."""
+        return _patterns(self.whole)
+
+    @cached_property
     def _work_per_character(self) -> int:
         """The most work of a value for each character of its JSON text."""
-        sizes = (times * pattern_size(each) for each, times in self.whole.items() if each != CHECKS)
-        return _LARGEST_SIZE * self.whole[CHECKS] + sum(sizes) // MATCHED_PER_CHECK
+        sizes = sum(times * pattern_size(each) for each, times in self.patterns.items())
+        unmatched = _LARGEST_SIZE * self.whole[CHECKS] + _LARGEST_COMPARISON * self.whole[UNIQUE]
+        return unmatched + sizes // MATCHED_PER_CHECK
 
     def _work_of_parts(self, value: Any) -> int:
         """Return the work of JSON data: of an object property by property, if they are checked apart."""
@@ -190,14 +203,27 @@ def _own_cost(schema: Mapping[str, Any]) -> Cost:
     if not all(isinstance(each, str) for each in options):
         sizes = (_OPTIONS_OF_CONTAINER if isinstance(each, (list, dict)) else _size(each) for each in options)
         checks += sum(sizes) // _OPTIONS_PER_CHECK
-    return Cost({CHECKS: checks, **dict.fromkeys(patterns_of(schema), 1)})
+    cost = Cost({CHECKS: checks, UNIQUE: int(schema.get("uniqueItems") is True)})
+    cost.update(set(patterns_of(schema)))
+    return cost
 
 
 def _work(cost: Cost, value: Any) -> int:
-    patterns = {pattern: times for pattern, times in cost.items() if pattern != CHECKS}
+    patterns = _patterns(cost)
     lengths = [len(each) for each in _parts(value) if isinstance(each, str)] if patterns else []
     matched = sum(times * _matched(pattern, lengths) for pattern, times in patterns.items())
-    return cost[CHECKS] * value_size(value) + matched // MATCHED_PER_CHECK
+    compared = cost[UNIQUE] and cost[UNIQUE] * sum(map(_comparison_work, _parts(value)))
+    return cost[CHECKS] * value_size(value) + compared + matched // MATCHED_PER_CHECK
+
+
+def _patterns(cost: Cost) -> dict[str, int]:
+    return {pattern: times for pattern, times in cost.items() if isinstance(pattern, str)}
+
+
+def _comparison_work(value: Any) -> int:
+    """Return the work of `uniqueItems`, which compares each two integers beyond 63 bits, for one of them."""
+    bits = value.bit_length() if isinstance(value, int) else 0
+    return 50 * (420 + bits) if bits > 63 else 0
 
 
 def _matched(pattern: str, lengths: list[int]) -> int:
@@ -236,5 +262,5 @@ def _size(value: Any) -> int:
     if isinstance(value, float) and not (value == 0 or 1e-5 < abs(value) < 1e16):
         return 10  # the engine computes with the digits
     if isinstance(value, int) and value.bit_length() > 63:
-        return _LONG_INTEGER + value.bit_length()
+        return 10 + value.bit_length() ** 2 // 100_000
     return 1
