@@ -237,6 +237,7 @@ def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_nam
     assert "Password = *****" in shown
     assert "a secret" not in shown
     assert shown.count("MCP_MAX_ROUND is no setting of the layer; did you mean MCP_MAX_ROUNDS?") == 1
+    assert "make rollback" not in shown, "nothing runs yet"
 
 
 def test_a_deployer_who_may_not_read_the_template_is_told_that_there_is_no_rollback(

@@ -10,11 +10,12 @@ SOURCE = "import chosen\ndef handler(event, context):\n    return chosen.VALUE\n
 
 
 def wheel(folder, version):
-    """Build a wheel of the package `chosen` whose VALUE is its version."""
+    """Build a wheel of the module `chosen`, whose VALUE is its version, and of the package `several`."""
     path = folder / f"chosen-{version}-py3-none-any.whl"
     info = f"chosen-{version}.dist-info"
     with ZipFile(path, "w") as archive:
         archive.writestr("chosen.py", f"VALUE = {version!r}\n")
+        archive.writestr("several/__init__.py", "")
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: chosen\nVersion: {version}\n")
         archive.writestr(
             f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
@@ -40,14 +41,15 @@ def test_requirements_are_installed_once_per_content(tmp_path):
 
 
 def test_a_module_with_the_name_of_a_package_is_named(tmp_path):
-    sources = {"f/app.py": "def handler(event, context): pass\n", "f/chosen.py": "", "f/other.py": ""}
+    modules = dict.fromkeys(("f/chosen.py", "f/several.py", "f/other.py"), "")
+    sources = {"f/app.py": "def handler(event, context): pass\n", **modules}
     template = write_application(tmp_path, ONE_FUNCTION, sources)
     (tmp_path / "f/requirements.txt").write_text(f"{wheel(tmp_path, '1.0')}\n")
     log: list[str] = []
     with serve(template, log=log.append):
         pass
-    [line] = [each for each in log if "rename it" in each]
-    assert "f/chosen.py" in line
+    found = sorted(each for each in log if "rename it" in each)
+    assert [name in line for name, line in zip(modules, found, strict=False)] == [True, True]
 
 
 def test_a_failed_installation_is_reported_with_the_command_to_try(tmp_path):
