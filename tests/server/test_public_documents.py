@@ -112,6 +112,15 @@ def test_other_paths_and_methods_are_for_messages():
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
+def test_a_card_is_at_the_url_of_the_endpoint_only():
+    for path in ("/other/server-card", "p/server-card"):
+        assert ask(path).status == 404
+    without_url = Deployment(
+        server, replaced_settings={"server_card": NAME, "audience": "api://databases/mcp"}
+    )
+    assert ask(client=without_url).status == 404
+
+
 def test_a_client_that_has_the_current_card_gets_no_body():
     etag = ask().headers["etag"]
     for known in (etag, f'"other", W/{etag}', "*"):
