@@ -186,6 +186,13 @@ def test_an_unknown_member_is_an_argument_only_of_a_call(known: dict[str, Any]) 
     assert problem_lines(validator, {"a": 1}, "result") == ["result.a: unknown member"]
 
 
+@pytest.mark.parametrize("value", [3, None, "abc", ["a"]])
+def test_a_member_with_the_name_of_a_keyword_is_refused_itself(value: Any) -> None:
+    validator = CompiledSchema.compile({"properties": {"additionalProperties": False}})
+    [line] = problem_lines(validator, {"additionalProperties": value}, "arguments")
+    assert line == "arguments.additionalProperties: Input is not allowed"
+
+
 def deep(levels: int, name: str = "child") -> Any:
     value: Any = {}
     for _ in range(levels):

@@ -122,8 +122,8 @@ class Explanation(Struct, eq=False):
                 yield (*path, name), "Field required"
             case "additionalProperties", {"unexpected": names}:
                 yield from self._unknown(names, path)
-            case "falseSchema", _ if place.pointer.endswith("/additionalProperties"):
-                yield from self._unknown(place.value, path)  # of an object without known members
+            case "falseSchema", _ if _is_of_unknown_members(place):
+                yield from self._unknown(place.value, path)
             case "propertyNames", {"error": of_name}:
                 name = of_name.instance
                 inner = _Place(_pointer(of_name.schema_path), name, (*path, name))
@@ -193,6 +193,11 @@ def _refused_by_all(alternatives: Sequence[_Alternative]) -> str | int | None:
 
 def _any_of(texts: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(texts)).replace(" or Input should be ", " or ")
+
+
+def _is_of_unknown_members(place: _Place) -> bool:
+    """Return whether `additionalProperties` refuses an object. A member may have this name, too."""
+    return place.pointer.endswith("/additionalProperties") and isinstance(place.value, dict)
 
 
 def _text(error: ValidationError) -> str:
