@@ -1,17 +1,19 @@
 """Form elicitation of one field: the answer of a single type, and of options known only at run time."""
 
 from dataclasses import make_dataclass
-from datetime import date
+from datetime import date, time, timedelta
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from pydantic import Field, RootModel
+from pydantic import Field, NaiveDatetime, RootModel, TypeAdapter
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip import one_of
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.internal_errors import InvalidAnswer
 
 
 class Color(Enum):
@@ -65,6 +67,33 @@ def test_an_optional_single_field_may_be_omitted(annotation):
     assert Form.from_model(annotation).parse({}) is None
     assert Form.from_model(annotation).parse({"value": None}) is None
     assert Form.from_model(annotation).parse({"value": "a"}) == "a"
+
+
+@pytest.mark.parametrize(
+    "annotation", [bytes, Path, Annotated[str, Field(json_schema_extra={"format": "phone"})]]
+)
+def test_an_empty_text_is_the_value_of_a_field_whose_type_accepts_it(annotation):
+    accepted = TypeAdapter(annotation).validate_python("")
+    assert Form.from_model(annotation).parse({"value": ""}) == accepted
+    assert Form.from_model(annotation | None).parse({"value": ""}) == accepted
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (Annotated[str, Field(pattern=r"^\w+$")], "José"),
+        (NaiveDatetime, "2026-07-28"),
+        (timedelta, "1:30:00"),
+    ],
+)
+def test_pydantic_reads_what_a_form_does_not_tell_the_client(annotation, value):
+    read = Form.from_model(annotation).parse({"value": value})
+    assert read == TypeAdapter(annotation).validate_python(value)
+
+
+def test_a_reason_for_a_time_is_no_pattern():
+    with pytest.raises(InvalidAnswer, match="valid time"):
+        Form.from_model(time).parse({"value": "soon"})
 
 
 @pytest.mark.parametrize(

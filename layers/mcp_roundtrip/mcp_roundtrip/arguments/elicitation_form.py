@@ -33,6 +33,7 @@ from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
 from mcp_roundtrip.schema.subschemas import subschemas
+from mcp_roundtrip.schema.value_problems import compile_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
@@ -235,20 +236,30 @@ def _build(model: Any, spelling: str = "") -> Form:
         )
     try:
         types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
-        # Answers are checked by the schema of the type, which has null, patterns and other limits, too.
         schema = build_json_schema(types, generator=_FormSchemaGenerator)
         requested = requested_schema(schema)
-        # pydantic refuses other members: the log has no names that a client made.
-        schema.pop("additionalProperties", None)
-        for node in subschemas(schema):
-            node.pop("uniqueItems", None)
-            if "format" in node and node["format"] not in _FORMATS:  # a user may write 1:30:00 for PT90M
-                del node["format"]
-                node["minLength"] = 1  # no such type has an empty text
+        checked = _schema_of_answers(schema)
         optional = frozenset(requested["properties"]).difference(requested.get("required", ()))
-        return Form(requested, TypedReader(lambda: schema, "", optional, types=types), single)
+        return Form(requested, TypedReader(lambda: checked, "", optional, types=types), single)
     except Exception as error:  # an annotation of the author's may raise anything
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
+
+
+def _schema_of_answers(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema that answers are checked by: it has null and limits that a form cannot express.
+
+    pydantic checks what a client cannot know: patterns, other formats (a user may write 1:30:00 for PT90M),
+    and other members, whose names are a client's and must not be logged.
+    """
+    keywords = ("type", "properties", "required", "$defs")
+    checked = {keyword: schema[keyword] for keyword in keywords if keyword in schema}
+    for node in subschemas(checked):
+        node.pop("uniqueItems", None)
+        texts = [name for name in ("pattern", "format") if isinstance(node.get(name), str)]
+        own = {name: node.pop(name) for name in texts if node[name] not in _FORMATS}
+        if own and not compile_schema(own).is_valid(""):  # "" counts as left out for an optional field
+            node["minLength"] = max(1, node.get("minLength", 0))
+    return checked
 
 
 def _is_value(model: Any) -> bool:
