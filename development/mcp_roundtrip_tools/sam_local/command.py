@@ -92,7 +92,7 @@ def live_events(invoke: Invoke, folder: Path) -> dict[str, Any]:
 def live_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> list[Any]:
     """Return the events of the rounds after the first. Raises TemplateError, and CallFailed for an answer."""
     play = partial(next_rounds, invoke, function, event, given)
-    with redirect_stdout(None):  # nobody waits for the e-mails that a stand-in prints
+    with redirect_stdout(None):  # a stand-in prints e-mails, and no event continues these calls
         count = sum(1 for _ in play())
         # A repeated round of a call that is a task returns the task. So the last round has not run.
         return list(islice(play(), count))
