@@ -91,6 +91,25 @@ def test_pydantic_reads_what_a_form_does_not_tell_the_client(annotation, value):
     assert read == TypeAdapter(annotation).validate_python(value)
 
 
+EMAIL = Annotated[str, Field(json_schema_extra={"format": "email"})]
+NUMBERED = Annotated[str, Field(pattern="^A", json_schema_extra={"minLength": 3})]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "problem"),
+    [
+        (date, "1785196800", 'Input should have the format "date", such as 2026-07-28'),
+        (EMAIL, "Ada", 'Input should have the format "email"'),
+        (NUMBERED, "A1", "Input should have 3 characters or more"),
+    ],
+)
+def test_a_reason_says_what_the_form_tells_the_client_which_has_no_null(annotation, value, problem):
+    for each in (annotation, annotation | None):
+        with pytest.raises(InvalidAnswer) as caught:
+            Form.from_model(each).parse({"value": value})
+        assert caught.value.reason == f"value: {problem}"
+
+
 def test_a_reason_for_a_time_is_no_pattern():
     with pytest.raises(InvalidAnswer, match="valid time"):
         Form.from_model(time).parse({"value": "soon"})

@@ -184,6 +184,8 @@ def test_an_unknown_member_is_an_argument_only_of_a_call(known: dict[str, Any]) 
     validator = CompiledSchema.compile({**known, "additionalProperties": False})
     assert problem_lines(validator, {"a": 1}, "arguments") == ["arguments.a: unknown argument"]
     assert problem_lines(validator, {"a": 1}, "result") == ["result.a: unknown member"]
+    outer = CompiledSchema.compile({"properties": {"b": validator.schema}})
+    assert problem_lines(outer, {"b": {"a": 1}}, "arguments") == ["arguments.b.a: unknown member"]
 
 
 @pytest.mark.parametrize("value", [3, None, "abc", ["a"]])

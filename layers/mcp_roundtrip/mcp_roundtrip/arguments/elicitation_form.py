@@ -248,10 +248,10 @@ def _build(model: Any, spelling: str = "") -> Form:
 def _schema_of_answers(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema that answers are checked by: it has null and limits that a form cannot express.
 
-    pydantic checks what a client cannot know: patterns, other formats (a user may write 1:30:00 for PT90M),
-    and other members, whose names are a client's and must not be logged.
+    pydantic checks what is required, what a client cannot know (patterns, and other formats: a user may write
+    1:30:00 for PT90M), and other members, whose names are a client's and must not be logged.
     """
-    keywords = ("type", "properties", "required", "$defs")
+    keywords = ("type", "properties", "$defs")
     checked = {keyword: schema[keyword] for keyword in keywords if keyword in schema}
     for node in subschemas(checked):
         node.pop("uniqueItems", None)
