@@ -1,17 +1,13 @@
 """The view of the question app in a browser, inside a host made with the official app-bridge."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
-from mcp_roundtrip_testing import Player
 from support.client_requests import APPS
 from support.deployment import Deployment
-from support.documents import code_blocks, run_blocks
 from support.question_app import (
     ANSWERED,
     ASKED,
@@ -338,18 +334,3 @@ def test_the_view_follows_the_theme_of_the_host(show: Show) -> None:
     *colours, last = log["values"]
     assert colours == ["rgb(255, 255, 255)", "rgb(31, 31, 31)", *["rgb(1, 2, 3)"] * 2]
     assert last == ["color-scheme: dark; --font-sans: serif; --color-background-primary: rgb(1, 2, 3);", "B"]
-
-
-def test_the_view_of_the_guide_shows_the_result_of_its_tool(show: Show, tmp_path: Path) -> None:
-    apps, [document] = (code_blocks("docs/guides/views.md", language) for language in ("python", "html"))
-    for name in ("forecast.html", "map.html"):
-        (tmp_path / name).write_text(document, "utf-8")
-    play = Player(run_blocks(*apps, __file__=str(tmp_path / "app.py"))["server"])
-    [shared] = play.read("ui://weather/map").contents
-    assert (shared["mimeType"], shared["_meta"]["ui"].keys()) == (UI_MIME_TYPE, {"csp", "permissions"})
-    [shown] = play.read("ui://weather/forecast").contents
-    result = play.call("forecast", {"city": "Oslo"}).result
-    themed = (("context", {"theme": "dark"}), ("evaluate", "getComputedStyle(root).colorScheme"))
-    log = show(("result", result), ("see", "3.5 °C"), *themed, ("teardown",), view=shown["text"])
-    assert (log["values"], log["complaints"]) == (["dark", {}], [])
-    assert 0 < log["heights"][-1] < 100

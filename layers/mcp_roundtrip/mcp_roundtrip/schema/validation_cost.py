@@ -84,14 +84,14 @@ _RECORD_KEYWORDS: Final = frozenset(
 """Keywords beside which each property of an object is checked apart."""
 
 
-class Kind(Enum):
+class WorkKind(Enum):
     CHECKS = "checks of one value"
     UNIQUE = "uses of uniqueItems"
 
 
-CHECKS, UNIQUE = Kind
+CHECKS, UNIQUE = WorkKind
 
-Cost = Counter[str | Kind]
+Cost = Counter[str | WorkKind]
 """The most work of each kind, and the most matches of each pattern with one text."""
 
 _NOTHING: Final = Cost()
