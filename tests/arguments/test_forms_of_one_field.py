@@ -99,6 +99,7 @@ NUMBERED = Annotated[str, Field(pattern="^A", json_schema_extra={"minLength": 3}
     ("annotation", "value", "problem"),
     [
         (date, "1785196800", 'Input should have the format "date", such as 2026-07-28'),
+        (date, 20260728, "Input should be a string"),
         (EMAIL, "Ada", 'Input should have the format "email"'),
         (NUMBERED, "A1", "Input should have 3 characters or more"),
     ],
@@ -108,6 +109,12 @@ def test_a_reason_says_what_the_form_tells_the_client_which_has_no_null(annotati
         with pytest.raises(InvalidAnswer) as caught:
             Form.from_model(each).parse({"value": value})
         assert caught.value.reason == f"value: {problem}"
+
+
+def test_a_text_too_long_for_a_pattern_that_only_pydantic_matches_is_refused():
+    form = Form.from_model(Annotated[str, Field(pattern="^([a-z]{1,64})+$")])
+    with pytest.raises(InvalidAnswer, match="too long"):
+        form.parse({"value": "a" * 400_000})
 
 
 def test_a_reason_for_a_time_is_no_pattern():
