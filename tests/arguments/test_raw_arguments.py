@@ -157,10 +157,11 @@ def test_references_to_themselves_and_large_enumerations_of_texts_are_accepted()
 
 
 def test_anchors_and_unevaluated_members_count():
-    dynamic = {"anyOf": [{"items": {"$dynamicRef": "#b"}}] * 2, "$dynamicAnchor": "a"}
-    last = {"anyOf": [True] * 3_000, "$anchor": "b"}
-    with pytest.raises(DefinitionError, match="one value"):
-        raw({"type": "object", "properties": {"a": dynamic, "b": last}})
+    dynamic = {"anyOf": [{"items": {"$dynamicRef": "#b"}}] * 2}
+    for keyword in ("$anchor", "$dynamicAnchor"):
+        last = {"anyOf": [True] * 3_000, keyword: "b"}
+        with pytest.raises(DefinitionError, match="one value"):
+            raw({"type": "object", "properties": {"a": dynamic, "b": last}})
     schema: dict = {"type": "object"}
     for _ in range(20):
         schema = {"type": "object", "allOf": [schema], "unevaluatedProperties": False}
