@@ -32,8 +32,6 @@ from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
 from mcp_roundtrip.schema.input_reader import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
-from mcp_roundtrip.schema.subschemas import subschemas
-from mcp_roundtrip.schema.value_problems import compile_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}
 _NULL = {"type": "null"}
@@ -52,18 +50,20 @@ class _FormSchemaGenerator(JsonSchemaGenerator):
         return float(dft) if isinstance(dft, Decimal) else super().encode_default(dft)
 
 
-def requested_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the `requestedSchema` from the JSON Schema of an object type. Raises DefinitionError."""
+def requested_schema(types: TypeAdapter[Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the `requestedSchema` of an object type, and the nullable fields. Raises DefinitionError."""
+    schema = build_json_schema(types, generator=_FormSchemaGenerator)
     definitions = schema.get("$defs", {})
     schema = _inlined(schema, definitions)
     if schema.get("type") != "object":
         raise DefinitionError("it has no fields; write a flat pydantic model or dataclass")
+    members = schema.get("properties", {})
     properties = {
-        name: _property(name, _inlined(member, definitions), definitions)
-        for name, member in schema.get("properties", {}).items()
+        name: _property(name, _inlined(member, definitions), definitions) for name, member in members.items()
     }
     required = {"required": schema["required"]} if schema.get("required") else {}
-    return {"type": "object", "properties": properties, **required}
+    nullable = frozenset(name for name, member in members.items() if _NULL in member.get("anyOf", ()))
+    return {"type": "object", "properties": properties, **required}, nullable
 
 
 def _inlined(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -198,14 +198,13 @@ class Form(Struct, frozen=True, eq=False):
         try:
             value = self.reader.read(content)
         except InvalidValue as error:
-            raise InvalidAnswer(self._for_user(str(error)), error.text_for_log()) from None
+            raise InvalidAnswer(self._with_titles(str(error)), error.text_for_log()) from None
         return value.get(SINGLE_FIELD) if self.is_single_field else value
 
-    def _for_user(self, problems: str) -> str:
-        """Replace the field's name at the beginning of each line by its title. No user can answer null."""
+    def _with_titles(self, problems: str) -> str:
+        """Replace the field's name at the beginning of each line by the title that the user sees."""
         titles = {name: each.get("title") for name, each in self.requested_schema["properties"].items()}
-        titled = re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
-        return re.sub(r"(?m) or null$", "", titled)
+        return re.sub(r"(?m)^[^:.[\n]+(?=[:.[])", lambda found: titles.get(found[0]) or found[0], problems)
 
 
 def one_of(options: Iterable[str], *, description: str | None = None) -> type[str]:
@@ -236,30 +235,14 @@ def _build(model: Any, spelling: str = "") -> Form:
         )
     try:
         types: TypeAdapter[Any] = TypeAdapter(_single_field_type(model) if single else model)
-        schema = build_json_schema(types, generator=_FormSchemaGenerator)
-        requested = requested_schema(schema)
-        checked = _schema_of_answers(schema)
-        optional = frozenset(requested["properties"]).difference(requested.get("required", ()))
-        return Form(requested, TypedReader(lambda: checked, "", optional, types=types), single)
+        schema, nullable = requested_schema(types)
+        # Clients send null for a field that was left empty. pydantic checks which fields are required.
+        checked = {"type": "object", "properties": schema["properties"]}
+        optional = frozenset(schema["properties"]).difference(schema.get("required", ()))
+        reader = TypedReader(lambda: checked, "", optional, nullable, types=types)
+        return Form(schema, reader, single)
     except Exception as error:  # an annotation of the author's may raise anything
         raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
-
-
-def _schema_of_answers(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema that answers are checked by: it has null and limits that a form cannot express.
-
-    pydantic checks what is required, what a client cannot know (patterns, and other formats: a user may write
-    1:30:00 for PT90M), and other members, whose names are a client's and must not be logged.
-    """
-    keywords = ("type", "properties", "$defs")
-    checked = {keyword: schema[keyword] for keyword in keywords if keyword in schema}
-    for node in subschemas(checked):
-        node.pop("uniqueItems", None)
-        texts = [name for name in ("pattern", "format") if isinstance(node.get(name), str)]
-        own = {name: node.pop(name) for name in texts if node[name] not in _FORMATS}
-        if own and not compile_schema(own).is_valid(""):  # "" counts as left out for an optional field
-            node["minLength"] = max(1, node.get("minLength", 0))
-    return checked
 
 
 def _is_value(model: Any) -> bool:

@@ -20,6 +20,7 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.typed_values import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
 from mcp_roundtrip.schema.value_problems import (
@@ -47,12 +48,13 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
     `json_schema` returns the advertised schema, and is called only when a value needs it.
 
     Clients send null or "" for members that a user left out. Such a value of a member in `optional` counts as
-    left out if the JSON Schema refuses it.
+    left out if the JSON Schema refuses it. A member in `nullable` may be null.
     """
 
     json_schema: Callable[[], Mapping[str, Any]]
     root: str
     optional: frozenset[str] = frozenset()
+    nullable: frozenset[str] = frozenset()
     schema_name: str = "inputSchema"
 
     def read(self, raw: Mapping[str, Any], *, is_lenient: bool = False) -> Any:
@@ -95,8 +97,9 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         return dict(given)
 
     def _check(
-        self, value: Mapping[str, Any], length: int, other_patterns: frozenset[str] = frozenset()
+        self, given: Mapping[str, Any], length: int, other_patterns: frozenset[str] = frozenset()
     ) -> None:
+        value = {name: each for name, each in given.items() if each is not None or name not in self.nullable}
         if problem := self.validator.costs.exceeded_bound(value, length, other_patterns):
             raise InvalidValue(f"{format_location(self.root, ())}: {problem}")
         if found := problem_lines(self.validator, value, self.root):
@@ -106,12 +109,17 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         if None not in raw.values() and "" not in raw.values():
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in self.optional}
-        return self.validator.without_refused(raw, empty) if empty else raw
+        empty -= {name for name in self.nullable if raw.get(name, "") is None}
+        return self._own_validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
     def validator(self) -> CompiledSchema:
         """The validator of the JSON Schema. Raises DefinitionError for what its dialect does not allow."""
         return compile_schema(self.json_schema(), self.schema_name)
+
+    @property
+    def _own_validator(self) -> CompiledSchema:
+        return self.validator
 
 
 class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
@@ -137,12 +145,17 @@ class TypedReader(SchemaReader, frozen=True, eq=False, kw_only=True):
         return is_plain_to_read(self.types.core_schema)
 
     @cached_property
+    def _own_validator(self) -> CompiledSchema:
+        """The validator of the type: the schema of a form has not all of its patterns and formats."""
+        return self.validator if self.root else compile_schema(build_json_schema(self.types))
+
+    @cached_property
     def _typed_validator(self) -> PydanticValidator:
         return typed_validator(self.types.core_schema, self.validator.costs.patterns.keys())
 
     @cached_property
     def _own_patterns(self) -> frozenset[str]:
-        """The patterns of the type that its JSON Schema does not have, because of `WithJsonSchema`."""
+        """The patterns of the type that its JSON Schema does not have, such as those of a form."""
         patterns = (node["pattern"] for node in nodes(self.types.core_schema) if "pattern" in node)
         return frozenset(patterns).difference(self.validator.costs.patterns)
 
