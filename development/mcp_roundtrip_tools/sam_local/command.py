@@ -167,9 +167,8 @@ def _serve(given: argparse.Namespace) -> None:
             written = live_events(partial(invoke_in, app), events)
             shutil.rmtree(events / LIVE, ignore_errors=True)  # those of an earlier run have other keys
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
-            print(next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host))
-            print(f"The same functions, and the tasks: {mcp_url(app)}")
-            sys.stdout.flush()
+            text = next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host)
+            print(f"{text}\nThe same functions, and the tasks: {mcp_url(app)}", flush=True)
             is_prepared.set()
             signal.pause()
 
