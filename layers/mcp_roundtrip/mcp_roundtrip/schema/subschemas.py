@@ -63,7 +63,9 @@ def bounded_subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def resolve(root: Mapping[str, Any], reference: Any) -> Any:
     """Return the subschema that a JSON pointer such as `#/$defs/size`, or an anchor, leads to, or None."""
-    fragment = str(reference).removeprefix("#")
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    fragment = reference[1:]
     if fragment and not fragment.startswith("/"):
         anchors = ("$anchor", "$dynamicAnchor")
         return next((each for each in subschemas(root) if fragment in map(each.get, anchors)), None)
