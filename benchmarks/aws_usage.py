@@ -16,8 +16,8 @@ from unittest.mock import patch
 from urllib.request import Request, urlopen
 
 from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.store_interface import Item, item_size

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import measure
 from mcp_roundtrip.aws.client_interface import AwsClient
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment import state_codec_factory
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection

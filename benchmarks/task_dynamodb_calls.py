@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from invocations import LambdaContext
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.limit import Owner

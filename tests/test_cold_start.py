@@ -15,7 +15,7 @@ PACKAGE = Path(mcp_roundtrip.__file__).parent
 
 NEVER_LOADED = {
     "async tools, 40 ms": ("asyncio", "mcp_roundtrip.engine.async_context"),
-    "calls to AWS, 130 ms": ("boto3", "botocore.session", "mcp_roundtrip.aws.clients"),
+    "calls to AWS, 130 ms": ("boto3", "botocore.session", "mcp_roundtrip.aws.signed_client"),
     "minting or verifying a token, 12 ms": ("cryptography",),
     "tools with types that JSON does not have, 50 ms": ("pydantic", "pydantic_core"),
     "AuthMode bearer": ("jwt", "mcp_roundtrip.auth.bearer"),

@@ -14,7 +14,7 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.raw_arguments import RawArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
-from mcp_roundtrip.schema.input_reader import MAX_PARSED_VALUES
+from mcp_roundtrip.schema.input_validation import MAX_PARSED_VALUES
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.serialization import type_adapter
 

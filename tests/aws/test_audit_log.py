@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient, AwsError
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.aws_ports import AwsPorts
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.internal_errors import AuditFailed

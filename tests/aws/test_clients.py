@@ -11,9 +11,9 @@ from botocore.session import get_session
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients, Boto3InvokeClient
 from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.clients import AwsClients, SignedClient, find_endpoint
 from mcp_roundtrip.aws.connections import parse_endpoint
 from mcp_roundtrip.aws.dynamodb import DynamoStore
+from mcp_roundtrip.aws.signed_client import AwsClients, SignedClient, find_endpoint
 from mcp_roundtrip.aws.wire_formats import SERVICES
 from mcp_roundtrip.internal_errors import SettingsError
 from support.aws_clients import CLIENTS, KINDS
@@ -128,7 +128,7 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_co
 
 IMPORTS = """
 import sys
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
 assert invoke_owner(AwsClients().invoke_client(), "weather", {}, {}, 9) == {}
 for service, operation in (("kms", "Sign"), ("dynamodb", "GetItem"), ("sqs", "SendMessage")):

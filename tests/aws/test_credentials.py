@@ -9,7 +9,6 @@ from botocore.utils import ContainerMetadataFetcher
 
 from mcp_roundtrip.aws import credentials
 from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.clients import retry_connection
 from mcp_roundtrip.aws.credentials import (
     REFRESH_BEFORE_S,
     RETRY_S,
@@ -17,6 +16,7 @@ from mcp_roundtrip.aws.credentials import (
     ContainerCredentials,
     find_credentials,
 )
+from mcp_roundtrip.aws.signed_client import retry_connection
 from mcp_roundtrip.observing.traceback_redaction import redacted_traceback
 from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, scripted

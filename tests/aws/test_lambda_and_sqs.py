@@ -5,8 +5,8 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
+from mcp_roundtrip.aws.signed_client import MAX_IDLE_BEFORE_INVOKE_S
 from mcp_roundtrip.deployment.aws_ports import AwsPorts
 from mcp_roundtrip.deployment.settings import Settings
 from mcp_roundtrip.internal_errors import ForwardingFailed

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
-from mcp_roundtrip.aws.clients import (
+from mcp_roundtrip.aws.signed_client import (
     FIRST_DYNAMODB_PAUSE_S,
     FIRST_PAUSE_S,
     THROTTLING_CODES,

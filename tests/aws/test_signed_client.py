@@ -9,9 +9,9 @@ import pytest
 
 from mcp_roundtrip.aws import connections
 from mcp_roundtrip.aws.client_interface import NoResponse, NotSent
-from mcp_roundtrip.aws.clients import MAX_IDLE_S, retry_connection
 from mcp_roundtrip.aws.connections import MAX_KEPT, Connections
 from mcp_roundtrip.aws.credentials import AwsCredentials
+from mcp_roundtrip.aws.signed_client import MAX_IDLE_S, retry_connection
 from support.aws_clients import endpoint_of
 from support.scripted_server import hang, reset, respond, respond_and_close, scripted, send
 from support.signed_callers import Caller, calling, fails_with

@@ -11,8 +11,8 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.aws.clients import sign
 from mcp_roundtrip.aws.credentials import AwsCredentials
+from mcp_roundtrip.aws.signed_client import sign
 
 segments = st.text("aZ09-_~%20!$&'()*+,;=:@ é世", min_size=1, max_size=6)
 paths = st.lists(segments, max_size=6).map(lambda found: "/" + "/".join(found))

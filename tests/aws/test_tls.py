@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from mcp_roundtrip.aws import connections
 from mcp_roundtrip.aws.client_interface import NoResponse
-from mcp_roundtrip.aws.clients import AwsClients, retry_connection
+from mcp_roundtrip.aws.signed_client import AwsClients, retry_connection
 from support.aws_clients import FUNCTION
 from support.certificates import Authority
 from support.scripted_server import scripted

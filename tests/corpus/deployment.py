@@ -21,8 +21,8 @@ from unittest.mock import patch
 
 from corpus.aws_account import ACCOUNT, ARN, MAC_KEY, REGION, SIGNING_KEY, TABLE, URL, Account, Connection
 from corpus.clock import Clock
-from mcp_roundtrip.aws import clients
-from mcp_roundtrip.aws.clients import SignedClient
+from mcp_roundtrip.aws import signed_client
+from mcp_roundtrip.aws.signed_client import SignedClient
 from mcp_roundtrip.deployment import wiring
 
 AUDIENCE = "https://mcp.example.com/mcp"
@@ -216,6 +216,8 @@ def opened_world() -> Iterator[World]:
     account = Account()
     connect = patch.object(socket, "create_connection", lambda *address: Connection(account))
     # The pause between two attempts of a call takes no time, and no time of the record either.
-    without_pauses = patch.object(clients, "SignedClient", partial(SignedClient, sleep=lambda seconds: None))
+    without_pauses = patch.object(
+        signed_client, "SignedClient", partial(SignedClient, sleep=lambda seconds: None)
+    )
     with clock.installed(), connect, without_pauses:
         yield World(clock, account)

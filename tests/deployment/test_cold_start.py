@@ -262,7 +262,7 @@ def test_elsewhere_nothing_is_changed():
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = [
-    *("arguments.input_schema", "arguments.raw_arguments", "arguments.mcp_header"),
+    *("arguments.parameter_types", "arguments.raw_arguments", "arguments.mcp_header"),
     *("content.structured_output", "content.blocks", "engine.step_values"),
 ]
 HEAVY = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Principal, Server
-from mcp_roundtrip.aws.clients import kernel_random
+from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.kms import pinned_half
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.aws_ports import owner_function
 from mcp_roundtrip.deployment.needed_settings import missing_settings
 from mcp_roundtrip.deployment.settings import load_settings

@@ -12,9 +12,9 @@ from botocore.config import Config
 
 from mcp_roundtrip.aws.boto3_client import Boto3Client, Boto3Clients
 from mcp_roundtrip.aws.client_interface import AwsClient
-from mcp_roundtrip.aws.clients import AwsClients, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections, parse_endpoint
 from mcp_roundtrip.aws.credentials import AwsCredentials
+from mcp_roundtrip.aws.signed_client import AwsClients, SignedClient, StandardRetries
 from mcp_roundtrip.aws.wire_formats import SERVICES
 
 REGION = "us-east-1"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip.aws.client_interface import AwsError
-from mcp_roundtrip.aws.clients import MAX_IDLE_S, Retries, SignedClient, StandardRetries
 from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.credentials import AwsCredentials
+from mcp_roundtrip.aws.signed_client import MAX_IDLE_S, Retries, SignedClient, StandardRetries
 from mcp_roundtrip.aws.wire_formats import SERVICES
 from support.aws_clients import REGION, endpoint_of
 from support.scripted_server import Reply, ScriptedServer, scripted

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind

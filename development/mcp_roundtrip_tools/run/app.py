@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mcp_roundtrip.aws.client_interface import AwsClient
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from mcp_roundtrip.aws.clients import AwsClients
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind

@@ -25,12 +25,12 @@ from pydantic.main import BaseModel
 from pydantic_core import core_schema
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.arguments.input_schema import explain_type_error
+from mcp_roundtrip.arguments.parameter_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue
 from mcp_roundtrip.protocol.constants import SINGLE_FIELD
-from mcp_roundtrip.schema.input_reader import TypedReader
+from mcp_roundtrip.schema.input_validation import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator, build_json_schema
 
 _FORMATS = {"email", "uri", "date", "date-time"}

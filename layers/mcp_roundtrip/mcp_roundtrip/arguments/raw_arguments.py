@@ -12,7 +12,7 @@ from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.strict_json import is_portable_json
-from mcp_roundtrip.schema.input_reader import SchemaReader
+from mcp_roundtrip.schema.input_validation import SchemaReader
 from mcp_roundtrip.schema.pattern_checks import check_patterns
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
 from mcp_roundtrip.schema.validation_cost import check_cost

@@ -27,7 +27,7 @@ from mcp_roundtrip.aws.client_interface import (
     OnRequest,
     ignore_request,
 )
-from mcp_roundtrip.aws.clients import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
+from mcp_roundtrip.aws.signed_client import MAX_IDLE_BEFORE_INVOKE_S, AwsClients
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

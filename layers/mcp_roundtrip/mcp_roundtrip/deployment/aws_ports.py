@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcp_roundtrip.aws.clients import AwsClients
 from mcp_roundtrip.aws.lambda_and_sqs import invoke_owner
+from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.ports import AuditLog, Observer
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.engine.deadline import retries_end_at_ms

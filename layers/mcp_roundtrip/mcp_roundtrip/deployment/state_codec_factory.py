@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
-from mcp_roundtrip.aws.clients import kernel_random
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_half
+from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.state.claims import Limits

@@ -18,13 +18,13 @@ import pydantic_core
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
-from mcp_roundtrip.arguments.input_schema import explain_type_error
+from mcp_roundtrip.arguments.parameter_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
+from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.serialization import TYPE_ERRORS, locate_unserializable, to_json, type_adapter
-from mcp_roundtrip.schema.typed_values import invalid_value
 
 
 class StepType(Struct, frozen=True):

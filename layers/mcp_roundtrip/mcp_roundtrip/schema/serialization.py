@@ -26,7 +26,7 @@ from typing_extensions import TypeAliasType
 from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
 from mcp_roundtrip.schema.core_schema_traversal import nodes
-from mcp_roundtrip.schema.typed_values import is_misread, typed_validator
+from mcp_roundtrip.schema.pydantic_validator import is_misread, typed_validator
 
 TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 """The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from mcp_roundtrip.aws.clients import SignedClient
+from mcp_roundtrip.aws.signed_client import SignedClient
 from mcp_roundtrip.engine.deadline import Deadline
 
 LOGGED_PARAMETERS = (

@@ -19,7 +19,7 @@ from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, headers_of_sche
 from mcp_roundtrip.arguments.signature import Signature, type_name
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
-from mcp_roundtrip.schema.input_reader import TypedReader
+from mcp_roundtrip.schema.input_validation import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pattern_checks import NOT_COMPILED
 from mcp_roundtrip.schema.subschemas import bounded_subschemas

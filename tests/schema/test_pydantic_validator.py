@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, Po
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.typed_values import MAX_COLLISIONS, MAX_NESTED_VALUES
+from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_VALUES
 from support.servers import arguments_of
 
 

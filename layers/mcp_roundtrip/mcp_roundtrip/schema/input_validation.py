@@ -21,9 +21,9 @@ from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.typed_values import invalid_value, read_typed, typed_validator
+from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
 from mcp_roundtrip.schema.unusable_types import refuse_unusable
-from mcp_roundtrip.schema.value_problems import (
+from mcp_roundtrip.schema.validation_errors import (
     MAX_EXPLANATION_WORK,
     Explanation,
     ValuePath,

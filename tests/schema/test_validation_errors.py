@@ -18,7 +18,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.validation_cost import CHECKS, MAX_COST, SchemaCosts
-from mcp_roundtrip.schema.value_problems import MAX_EXPLANATION_WORK, Explanation, problem_lines
+from mcp_roundtrip.schema.validation_errors import MAX_EXPLANATION_WORK, Explanation, problem_lines
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
