@@ -26,6 +26,7 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
 from support.interpreters import run_program
+from support.texts import words
 
 SECRET = "hunter2-hunter2"
 
@@ -325,24 +326,25 @@ def test_the_reason_has_the_messages_of_the_authors_validators():
         @classmethod
         def even(cls, value: int) -> int:
             if value % 2:
-                raise ValueError("must be even")
+                raise ValueError("odd")
             return value
 
         @model_validator(mode="after")
         def ordered(self):
             if self.first > self.last:
-                raise ValueError("first must not be after last")
+                raise ValueError("swapped")
             return self
 
         @field_validator("last")
         @classmethod
         def near(cls, value: int) -> int:
-            assert value < 10, f"{value} is too far"
+            assert value < 10, f"{value} is far"
             return value
 
-    assert refused(Window, {"first": 1, "last": 2}) == ["first: must be even"]
-    assert refused(Window, {"first": 4, "last": 2}) == ["answer: first must not be after last"]
+    assert refused(Window, {"first": 1, "last": 2}) == ["first: odd"]
+    assert refused(Window, {"first": 4, "last": 2}) == ["answer: swapped"]
     with pytest.raises(InvalidAnswer) as caught:
         Form.from_model(Window).parse({"first": 3, "last": 12})
-    assert "12 is too far" in caught.value.reason
-    assert caught.value.log_reason == "first: refused by a validator\nlast: refused by a validator"
+    assert {"odd", "12", "far"} <= words(caught.value.reason)
+    assert [line.split(":")[0] for line in caught.value.log_reason.splitlines()] == ["first", "last"]
+    assert not {"odd", "12", "far"} & words(caught.value.log_reason)

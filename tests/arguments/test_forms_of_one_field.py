@@ -14,6 +14,7 @@ from mcp_roundtrip import one_of
 from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer
+from support.texts import words
 
 
 class Color(Enum):
@@ -96,19 +97,20 @@ NUMBERED = Annotated[str, Field(pattern="^A", json_schema_extra={"minLength": 3}
 
 
 @pytest.mark.parametrize(
-    ("annotation", "value", "problem"),
+    ("annotation", "value", "named"),
     [
-        (date, "1785196800", 'Input should have the format "date", such as 2026-07-28'),
-        (date, 20260728, "Input should be a string"),
-        (EMAIL, "Ada", 'Input should have the format "email"'),
-        (NUMBERED, "A1", "Input should have 3 characters or more"),
+        (date, "1785196800", {"date", "2026-07-28"}),
+        (date, 20260728, {"string"}),
+        (EMAIL, "Ada", {"email"}),
+        (NUMBERED, "A1", {"3", "characters"}),
     ],
 )
-def test_a_reason_says_what_the_form_tells_the_client_which_has_no_null(annotation, value, problem):
+def test_a_reason_says_what_the_form_tells_the_client_which_has_no_null(annotation, value, named):
     for each in (annotation, annotation | None):
         with pytest.raises(InvalidAnswer) as caught:
             Form.from_model(each).parse({"value": value})
-        assert caught.value.reason == f"value: {problem}"
+        assert {"value", *named} <= words(caught.value.reason)
+        assert "null" not in words(caught.value.reason)
 
 
 def test_a_text_too_long_for_a_pattern_that_only_pydantic_matches_is_refused():
@@ -131,7 +133,7 @@ def test_a_reason_for_a_time_is_no_pattern():
     ids=lambda value: type(value).__name__,
 )
 def test_a_value_in_the_place_of_a_type_is_refused_with_the_types_to_pass(value):
-    with pytest.raises(DefinitionError, match=rf"a value of type {type(value).__name__}; pass one_of\("):
+    with pytest.raises(DefinitionError, match=rf" {type(value).__name__}; .*one_of\("):
         Form.from_model(value)
 
 

@@ -1,6 +1,7 @@
 """Arguments: the advertised schema, the converted values, and the text of refusals."""
 
 import functools
+import re
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
@@ -280,8 +281,9 @@ def test_a_lone_surrogate_is_refused():
     def tool(name: str): ...
 
     for half in ("\ud800", "\udc00", "\ud83dx"):
-        assert refusal(tool, {"name": half}) == ["arguments: a string holds half of a surrogate pair"]
-        assert refusal(tool, {half: "a"}) == ["arguments: a string holds half of a surrogate pair"]
+        for given in ({"name": half}, {half: "a"}):
+            [line] = refusal(tool, given)
+            assert re.match("arguments: .*surrogate", line)
     for text in ("😀", r"\ud800"):
         assert arguments(tool).validate({"name": text}) == {"name": text}
 
