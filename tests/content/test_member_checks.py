@@ -17,7 +17,6 @@ NO_TIMES = (
     *("2026-07-28T14:30:00", "2026-13-01T00:00:00Z", "2026-07-28 14:30:00Z", "2026-07-28T14:30:00+0200"),
     *("2026-07-28T14:30Z", datetime(2026, 7, 28), 1785249000, None),
 )
-NO_URL = 'must be a URL with its scheme, such as "https://example.com/icon.png"'
 
 
 @pytest.mark.parametrize(
@@ -40,20 +39,20 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"title": 1}, "title: Expected `str`, got `int`"),
+        ({"title": 1}, "title: Expected `str`"),
         ({"mimeType": "png"}, "mime_type must be"),
         ({"title": "\udc80"}, "title must be text"),
         ({"size": -1}, "size: Expected `int` >= 0"),
         ({"icons": ICON}, "icons: Expected `array`"),
         ({"icons": [{"x": 1}]}, "icons[0]: Object missing"),
         ({"icons": [{**ICON, "sizes": "48x48"}]}, "icons[0].sizes: Expected `array`"),
-        *(({"icons": [{"src": src}]}, f"icons[0].src {NO_URL}") for src in ("a.svg", "javascript:alert(1)")),
+        *(({"icons": [{"src": src}]}, "icons[0].src must be") for src in ("a.svg", "javascript:alert(1)")),
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons[0].x.a: object"),
         ({"annotations": {"priority": 5}}, "annotations.priority: Expected `float` <= 1.0"),
         *(({"annotations": {"lastModified": time}}, "annotations.lastModified must be") for time in NO_TIMES),
         ({"annotations": {"priority": Decimal("0.5")}}, "annotations.priority must be"),
-        ({"_meta": {1: 1}}, "a name in meta: "),
-        ({"icons": [ICON, {1: 1, **ICON}]}, "a name in icons[1]: "),
+        ({"_meta": {1: 1}}, "name in meta: "),
+        ({"icons": [ICON, {1: 1, **ICON}]}, "name in icons[1]: "),
         ({"_meta": {"x": object()}}, "meta.x: object"),
         ({"_meta": {"x": [math.nan]}}, "meta.x[0]: NaN"),
         ({"_meta": {"\udc80": 1}}, "meta: half"),
@@ -68,7 +67,7 @@ def test_invalid_metadata_is_refused_by_name_and_place(given, problem):
 
 @pytest.mark.parametrize("annotations", [{"readOnlyHint": "yes"}, {"title": 1}])
 def test_annotations_of_a_tool_are_hints(annotations):
-    with pytest.raises(DefinitionError, match=r"tool a: annotations\.\w+: Expected "):
+    with pytest.raises(DefinitionError, match=r"^tool a: annotations\.\w+: "):
         definition_members("tool", "a", {"annotations": annotations})
 
 

@@ -85,7 +85,7 @@ def test_an_invalid_value_is_refused_by_place_and_never_quoted():
 
 def test_text_with_a_lone_surrogate_or_a_cycle_is_refused():
     for output in (UNANNOTATED, output_of(str)):
-        with pytest.raises(UsageError, match=r"half of a surrogate pair"):
+        with pytest.raises(UsageError, match=r"Text\.text"):
             output.dump("x\udc80y")
     with pytest.raises(UsageError, match=r"at result\.a\[0\]"):
         UNANNOTATED.dump({"a": CYCLIC})
@@ -130,16 +130,16 @@ CYCLIC.append(CYCLIC)
 
 UNSERIALIZABLE = [
     ({"a": {"b": Thing()}}, "result.a.b: Thing"),
-    ({"ok": 1, "a": [0, (1, Thing())]}, "result.a[1][1]: Thing"),
+    ({"ok": 1, "a": [0, (1, Thing())]}, r"result.a\[1\]\[1\]: Thing"),
     ({"a": Pair(1, Pair(Thing()))}, "result.a.right.left: Thing"),
-    ({"a": Rows(rows=[{}, {"b": Thing()}])}, "result.a.rows[1].b: Thing"),
-    ({"a": {"b": math.inf}}, "result.a.b: NaN or Infinity"),
-    ({"a": Rows(rows=[{"b": math.nan}])}, "result.a.rows[0].b: NaN or Infinity"),
+    ({"a": Rows(rows=[{}, {"b": Thing()}])}, r"result.a.rows\[1\].b: Thing"),
+    ({"a": {"b": math.inf}}, "result.a.b: NaN .*"),
+    ({"a": Rows(rows=[{"b": math.nan}])}, r"result.a.rows\[0\].b: NaN .*"),
     ({"a": {math.inf, 1}}, "result.a: set"),
-    ({"a": b"\xff"}, "result.a: bytes that are not UTF-8 (encode them as Base64 text)"),
+    ({"a": b"\xff"}, "result.a: bytes .* Base64 .*"),
     ({Thing(): 1}, "result: dict"),
-    ({"a": ["b", "x\udc80"]}, "result.a[1]: half of a surrogate pair"),
-    ({"a": {"\ud83d": 1}}, "result.a: half of a surrogate pair in a name"),
+    ({"a": ["b", "x\udc80"]}, r"result.a\[1\]: half .* pair"),
+    ({"a": {"\ud83d": 1}}, "result.a: half .* name"),
     ({"a": {"\udc80": {"b": Thing()}}}, "result.a.\ufffd.b: Thing"),
 ]
 
@@ -148,20 +148,19 @@ UNSERIALIZABLE = [
     ("annotation", "value", "where"),
     [
         *((each, *case) for each in (None, dict[Any, Any], dict) for case in UNSERIALIZABLE),
-        (list[Any], [1, None, math.inf], "result[2]: NaN or Infinity"),
-        (Rows, Rows(rows=[{"a": math.nan}]), "result.rows[0].a: NaN or Infinity"),
-        (Rows, Rows(rows=[{"a": Thing()}]), "result.rows[0].a: Thing"),
-        (Pair, Pair(math.nan), "result.left: NaN or Infinity"),
-        (list[str], ["a", "x\udc80"], "result[1]: half of a surrogate pair"),
-        (Row, {"name": "\udc80"}, "result.name: half of a surrogate pair"),
-        (dict[str, str], {"x\udc80y": "a"}, "result: half of a surrogate pair in a name"),
-        (Rows, Rows.model_construct(rows=[], note="\udc80"), "result.note: half of a surrogate pair"),
+        (list[Any], [1, None, math.inf], r"result\[2\]: NaN .*"),
+        (Rows, Rows(rows=[{"a": math.nan}]), r"result.rows\[0\].a: NaN .*"),
+        (Rows, Rows(rows=[{"a": Thing()}]), r"result.rows\[0\].a: Thing"),
+        (Pair, Pair(math.nan), "result.left: NaN .*"),
+        (list[str], ["a", "x\udc80"], r"result\[1\]: half .* pair"),
+        (Row, {"name": "\udc80"}, "result.name: half .* pair"),
+        (dict[str, str], {"x\udc80y": "a"}, "result: half .* name"),
+        (Rows, Rows.model_construct(rows=[], note="\udc80"), "result.note: half .* pair"),
     ],
 )
 def test_a_value_without_json_form_is_refused_by_place(annotation, value, where):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=f", at {where}; return ") as caught:
         (output_of(annotation) if annotation else UNANNOTATED).dump(value)
-    assert f", at {where}; return " in str(caught.value)
     assert caught.value.__suppress_context__
 
 
@@ -185,7 +184,7 @@ def test_surrogate_pairs_and_replacement_characters_are_valid_text(output):
 def test_a_result_round_trips_through_its_text_unless_it_has_nan_or_infinity(value):
     text = json.dumps([value])
     if "NaN" in text or "Infinity" in text:
-        with pytest.raises(UsageError, match=r"NaN or Infinity; return "):
+        with pytest.raises(UsageError, match=r"NaN .*; return "):
             output_of(list[Any]).dump([value])
     else:
         [block], structured = output_of(list[Any]).dump([value]).values()
@@ -241,7 +240,7 @@ def test_a_result_has_a_format_only_if_every_value_of_its_type_has_it(annotation
 def test_a_result_without_the_format_that_is_advertised_is_refused_with_its_place():
     output = output_of(dict[str, IPv6Address])
     assert output.dump({"a": IPv6Address("fe80::1")})
-    with pytest.raises(UsageError, match=r"result\.a: Input should have the format"):
+    with pytest.raises(UsageError, match=r"result\.a: .*\"ipv6\""):
         output.dump({"a": IPv6Address("fe80::1%eth0")})
 
 

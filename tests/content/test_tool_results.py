@@ -198,7 +198,7 @@ def test_a_value_other_than_content_is_refused_if_content_is_declared(annotation
 
 @pytest.mark.parametrize("annotation", [str, Text, str | Image, list[Image]])
 def test_none_is_refused_if_the_type_does_not_have_it(annotation):
-    with pytest.raises(UsageError, match="tool returned None; return"):
+    with pytest.raises(UsageError, match="returned None; return"):
         output_of(annotation).dump(None)
 
 
@@ -216,7 +216,7 @@ def test_none_is_refused_if_the_type_does_not_have_it(annotation):
     ],
 )
 def test_a_value_that_the_schema_refuses_is_an_error(annotation, value):
-    with pytest.raises(UsageError, match=r"does not fit its return type|NaN or Infinity"):
+    with pytest.raises(UsageError, match=r"return type|NaN"):
         output_of(annotation).dump(value)
 
 
