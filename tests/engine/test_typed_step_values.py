@@ -63,7 +63,7 @@ class Failing:
 
 
 def test_a_return_type_that_pydantic_cannot_use_is_an_error_that_says_so():
-    with pytest.raises(UsageError, match="cannot have its return type"):
+    with pytest.raises(UsageError, match="return type"):
         round_trip(Failing(), Failing)
 
 
@@ -71,9 +71,7 @@ def test_bytes_of_a_model_that_writes_them_as_text_are_named():
     class Stamp(BaseModel):
         image: bytes
 
-    with pytest.raises(
-        UsageError, match=r"its return type .*Stamp, at result\.image: bytes that are not UTF-8"
-    ):
+    with pytest.raises(UsageError, match=r"return type .*Stamp, at result\.image: bytes"):
         round_trip(Stamp(image=b"\xff"), Stamp)
 
 
@@ -261,7 +259,7 @@ def test_a_value_that_cannot_be_read_back_equal_is_an_error(value, annotation, s
     class ComparedByIdentity:
         x: int
 
-    with pytest.raises(UsageError, match=f"cannot be read back.*{said}"):
+    with pytest.raises(UsageError, match=f"read back.*{said}"):
         round_trip(value, annotation)
     assert round_trip(ComparedByIdentity(1), ComparedByIdentity)[0] == {"x": 1}
 
