@@ -55,6 +55,6 @@ def test_a_replay_that_raises_has_the_exception_as_its_cause():
             raise ValueError
         return ctx.elicit("sure", "Sure?", bool)
 
-    with pytest.raises(NotReplayable, match="asked sure, and in a replay it raised ValueError") as failure:
+    with pytest.raises(NotReplayable, match=r"asked sure, .*raised ValueError") as failure:
         Player(broken, always_replay=True).call("once")
     assert isinstance(failure.value.__cause__, ValueError)

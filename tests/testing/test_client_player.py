@@ -140,7 +140,7 @@ def test_a_player_without_a_profile_counts_its_own_channel():
 def test_a_client_that_is_unknown_or_would_replay_every_step_is_an_error():
     with pytest.raises(ValueError, match="always_replay"):
         Player(server, client="claude.ai", always_replay=True)
-    for name, reason in {"claude code": "claude-code", "../profiles/claude.ai": "there is no client"}.items():
+    for name, reason in {"claude code": "claude-code", "../profiles/claude.ai": "/claude.ai'; "}.items():
         with pytest.raises(ValueError, match=reason):
             Player(server, client=name)
 

@@ -28,7 +28,7 @@ def raises(ctx: Context) -> int:
 
 @server.tool
 def refuses(ctx: Context) -> int:
-    raise ToolError("There is no such item.")
+    raise ToolError("no item")
 
 
 @server.tool
@@ -120,11 +120,11 @@ def test_pytest_shows_the_line_of_the_test_and_hides_the_player():
 
 def test_an_assertion_shows_the_position_of_a_call():
     raised = Player(server).call("raises")
-    assert repr(raised).startswith("<Round: it raised ValueError: invalid literal")
-    assert repr(Player(server).call("asks")) == "<Round: it asks 'size' ('How large?')>"
-    assert repr(failing_task()).startswith("<PlayedTask: it raised ValueError: invalid literal")
+    assert re.match("<Round: .*ValueError: ", repr(raised))
+    assert re.fullmatch(f"<Round: .*{ASKS}>", repr(Player(server).call("asks")))
+    assert re.match("<PlayedTask: .*ValueError: ", repr(failing_task()))
     unknown = Player(server, WITH_TASKS).task("unknown")
-    assert repr(unknown).startswith("<PlayedTask: tasks/get ended in the JSON-RPC error {'code': -32602")
+    assert re.match("<PlayedTask: tasks/get .*-32602", repr(unknown))
 
 
 def failing_task() -> PlayedTask:
@@ -147,40 +147,35 @@ def test_a_task_has_the_cause_of_its_failure():
     assert (first.text, second.text) == ("one", "two")
 
 
-MEMBERS = "`.messages` for a prompt, `.contents` for a resource"
-ASKS = "it asks 'size' ('How large?')"
+MEMBERS = "`.messages` .*prompt, `.contents` .*resource"
+ASKS = r"'size' \('How large\?'\)"
 
 
 @pytest.mark.parametrize(
     ("tool", "answers", "member", "message"),
     [
-        ("asks", {"siez": "4"}, "text", "asked: size; you answered: siez"),
-        ("asks", {"size": "4", "nmae": "x"}, "text", "asked: size, name; you answered: size, nmae"),
-        ("says", {"size": "4"}, "text", "asked: nothing; you answered: size"),
-        ("becomes_a_task", {"keep": True}, "task", "now it became a task, which `.task` runs"),
-        (
-            "order",
-            {"error": "no"},
-            "text",
-            "you answered: error; now it failed: arguments.size: Field required",
-        ),
-        ("sizes", {"name": "x", "size": 4}, "text", "'size': the answer must be an object with vcpus, tier"),
-        ("asks", {}, "structured", f"the call has not ended: {ASKS}"),
-        ("asks", {}, "text", f"the call has not ended: {ASKS}"),
-        ("says", {}, "error", "no JSON-RPC error: it completed with "),
-        ("says", {}, "structured", "use `.text`, or annotate"),
+        ("asks", {"siez": "4"}, "text", "asked: size; .*: siez"),
+        ("asks", {"size": "4", "nmae": "x"}, "text", "asked: size, name; .*: size, nmae"),
+        ("says", {"size": "4"}, "text", "asked: nothing; .*: size"),
+        ("becomes_a_task", {"keep": True}, "task", "became a task, .*`.task`"),
+        ("order", {"error": "no"}, "text", ": error; .*arguments.size: Field required"),
+        ("sizes", {"name": "x", "size": 4}, "text", "'size': .*vcpus, tier"),
+        ("asks", {}, "structured", f"not ended: .*{ASKS}"),
+        ("asks", {}, "text", f"not ended: .*{ASKS}"),
+        ("says", {}, "error", "no JSON-RPC error: .*completed"),
+        ("says", {}, "structured", "`.text`, or annotate"),
         ("says", {}, "messages", MEMBERS),
     ],
 )
 def test_the_failure_says_what_happened_instead(tool, answers, member, message):
-    with pytest.raises(CallFailed, match=re.escape(message)):
+    with pytest.raises(CallFailed, match=message):
         getattr(Player(server, WITH_TASKS).call(tool, **answers), member)
 
 
 @pytest.mark.parametrize(
     ("tool", "member", "cause", "message"),
     [
-        ("refuses", "structured", ToolError, "There is no such item"),
+        ("refuses", "structured", ToolError, "no item"),
         ("forgets", "text", NotAwaited, "question 'sure'"),
         ("unknown", "result", NoneType, "-32602"),
     ],
@@ -189,38 +184,38 @@ def test_the_failure_has_the_exception_of_the_tool_as_its_cause(tool, member, ca
     with pytest.raises(CallFailed, match=message) as failure:
         getattr(Player(server).call(tool), member)
     assert type(failure.value.__cause__) is cause
-    raised_here = 'raise ToolError("There is no such item.")' in shown(failure.value)
+    raised_here = 'raise ToolError("no item")' in shown(failure.value)
     assert raised_here is (tool == "refuses")
 
 
 def test_a_tool_error_is_a_result_and_does_not_report_unused_answers():
     played = Player(server).call("refuses", size="4")
-    assert (played.failed, played.text) == (True, "There is no such item.")
+    assert (played.failed, played.text) == (True, "no item")
 
 
 def test_a_misspelt_key_of_a_later_answer_fails_with_both_lists():
-    with pytest.raises(CallFailed, match="asked: size; you answered: siez"):
+    with pytest.raises(CallFailed, match=r"asked: size; .*: siez"):
         Player(server).call("asks").answer(siez="4")
-    with pytest.raises(CallFailed, match="asked: keep; you answered: kep"):
+    with pytest.raises(CallFailed, match=r"asked: keep; .*: kep"):
         Player(server, WITH_TASKS).call("becomes_a_task").task.answer(kep=True)
 
 
 def test_a_key_that_asks_nothing_has_no_question():
-    with pytest.raises(CallFailed, match=r"'size' is not asked: it completed with .*hello"):
+    with pytest.raises(CallFailed, match=r"'size' .*hello"):
         Player(server).call("says").question("size")
-    with pytest.raises(CallFailed, match=r"'roots' is a request roots/list, .*`\.asked`"):
+    with pytest.raises(CallFailed, match=r"'roots' .*roots/list, .*`\.asked`"):
         Player(server).call("lists").question("roots")
 
 
 @pytest.mark.parametrize("client", ["vscode", "cursor"])  # in an app, on the page
 def test_what_a_released_client_shows_its_user_is_the_state_of_the_call(client):
-    with pytest.raises(CallFailed, match=re.escape(f"you answered: sise; now {ASKS}")):
+    with pytest.raises(CallFailed, match=f": sise; .*{ASKS}"):
         Player(server, client=client).call("asks", sise="4")
 
 
 @pytest.mark.parametrize("name", ["text", "structured", "contents"])
 def test_a_member_of_another_kind_of_result_fails_with_those_of_each_kind(name):
-    with pytest.raises(CallFailed, match=re.escape(MEMBERS)):
+    with pytest.raises(CallFailed, match=MEMBERS):
         getattr(Player(server).prompt("greets"), name)
 
 
@@ -234,21 +229,21 @@ def test_an_answer_that_the_page_refuses_fails_with_the_words_of_the_page():
     with pytest.raises(CallFailed) as failure:
         Player(server, client="cursor").call("counts", number="many")
     assert "refused" in str(failure.value)
-    assert "Enter a whole number." in str(failure.value)
+    assert "whole number" in str(failure.value)
     assert "<" not in str(failure.value)
 
 
 def test_a_waiting_task_has_no_result():
     task = Player(server, WITH_TASKS).call("becomes_a_task").task
-    with pytest.raises(CallFailed, match=re.escape("the task has no result: it asks 'keep' ('Keep it?')")):
+    with pytest.raises(CallFailed, match=r"no result: .*'keep' \('Keep it\?'\)"):
         _ = task.structured
-    with pytest.raises(CallFailed, match="the task has no result: it is cancelled"):
+    with pytest.raises(CallFailed, match=r"no result: .*cancelled"):
         _ = task.cancel().text
 
 
 def test_a_request_of_a_task_that_is_refused_fails_with_the_error():
     task = Player(server, WITH_TASKS).call("becomes_a_task").task
-    with pytest.raises(CallFailed, match=r"tasks/update ended in the JSON-RPC error .*-32602"):
+    with pytest.raises(CallFailed, match=r"tasks/update .*-32602"):
         task.respond({"keep": 5})
 
 
@@ -258,17 +253,17 @@ def test_a_request_may_have_a_name_that_is_no_text():
 
 @pytest.mark.parametrize("capabilities", [{"samplin": {}}, {"sampling": {"tool": {}}}])
 def test_a_capability_that_no_client_has_is_refused(capabilities):
-    with pytest.raises(DefinitionError, match=r"no capability 'samplin.*; write one of"):
+    with pytest.raises(DefinitionError, match=r"'samplin.*elicitation\.form"):
         Player(server, capabilities)
 
 
 def test_a_source_that_is_no_server_is_refused(tmp_path):
     (tmp_path / "app.py").touch()
-    with pytest.raises(AssertionError, match="holds 0 servers; pass one of them, or a FrontDoor"):
+    with pytest.raises(AssertionError, match=r"app\.py .*0 servers; .*FrontDoor"):
         Player(tmp_path / "app.py").call("order")
     source: Any
     for source in ("functions/server/app.py", pytest):
-        with pytest.raises(TypeError, match=r"cannot be played; pass a Server, .*Path"):
+        with pytest.raises(TypeError, match=r"played; pass a Server, .*Path"):
             Player(source).call("order")
 
 
@@ -288,11 +283,11 @@ def test_results_that_are_too_large_for_a_state_or_for_the_task_table_name_their
 
     with pytest.raises(CallFailed) as failure:
         assert Player(exports).call("export").text
-    assert "will run again if the call is repeated: count, rows." in shown(failure.value)
-    assert "The largest result is that of step 'rows': 70002 characters" in shown(failure.value)
+    assert ": count, rows." in shown(failure.value)
+    assert "step 'rows': 70002 characters" in shown(failure.value)
     with pytest.raises(CallFailed) as failure:
         assert Player(exports, WITH_TASKS).call("export_later").task.structured
-    assert "It is the result of 'rows'" in shown(failure.value)
+    assert "result of 'rows'" in shown(failure.value)
 
 
 def test_a_user_is_not_asked_for_shorter_answers_if_many_steps_or_questions_exceed_a_state():
