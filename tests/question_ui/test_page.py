@@ -158,13 +158,13 @@ URI, DATE, MOMENT = ({"type": "string", "format": kind} for kind in ("uri", "dat
         ({"type": "integer"}, "1.5", "whole number"),
         ({"type": "integer"}, "1_000", "whole number"),
         ({"type": "integer"}, "9" * 5_000, "whole number"),
-        ({"type": "integer", "minimum": 3}, "2", "whole number: at least 3"),
+        ({"type": "integer", "minimum": 3}, "2", "whole number: .* 3"),
         ({"type": "number", "maximum": 0.5}, "0.75", "at most 0.5"),
         ({"type": "number"}, "1e999", "such as 1.5"),
         ({"type": "number"}, "NaN", "such as 1.5"),
         ({"type": "number"}, "1,5", "such as 1.5"),
-        ({"type": "string", "minLength": 3}, "ab", "3 characters: there are 2"),
-        ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "2 characters: there are 5"),
+        ({"type": "string", "minLength": 3}, "ab", "least 3 .* 2"),
+        ({"type": "string", "maxLength": 2}, "👩‍👩‍👧", "most 2 .* 5"),
         ({"type": "string", "format": "email"}, "name", "name@example.com"),
         (URI, "example", "https://example.com/"),
         (DATE, "2026-02-30", "2026-07-28"),
@@ -180,7 +180,7 @@ URI, DATE, MOMENT = ({"type": "string", "format": kind} for kind in ("uri", "dat
 def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:
     errors = read(one_field(schema, "x"), **{"0.0": (typed,)}).errors
     assert list(errors) == ["0.0"]
-    assert error in errors["0.0"]
+    assert re.search(error, errors["0.0"])
 
 
 @pytest.mark.parametrize(
