@@ -221,14 +221,14 @@ def test_many_other_large_numbers_are_accepted(type_: Any, value: Any) -> None:
 def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
     most = [json.dumps(["[,"] * (MAX_NESTED_VALUES // count - 1))] * count
     assert len(read(list[Json[list[str]]], most)) == count
-    with pytest.raises(ArgumentsError, match="20000 values in strings"):
+    with pytest.raises(ArgumentsError, match="20000 values"):
         read(list[Json[list[str]]], [*most, "[]"])
 
 
 def test_hosts_of_urls_count_towards_the_same_limit() -> None:
     hosts = f"postgres://{'a,' * MAX_NESTED_VALUES}a"
     assert read(PostgresDsn, hosts)
-    with pytest.raises(ArgumentsError, match="20000 hosts in URLs"):
+    with pytest.raises(ArgumentsError, match="20000 hosts"):
         read(PostgresDsn, hosts + ",a")
 
 
