@@ -14,7 +14,6 @@ from pydantic import (
     AnyUrl,
     BaseModel,
     Field,
-    SecretStr,
     TypeAdapter,
     create_model,
     field_validator,
@@ -208,11 +207,6 @@ def test_an_unsupported_field_is_refused_by_name(annotation):
         Form.from_model(model(annotation))
     with pytest.raises(DefinitionError, match="'value'"):
         Form.from_model(annotation if annotation is not Point else list[Point])
-
-
-def test_a_secret_field_is_refused():
-    with pytest.raises(DefinitionError, match=r"use ctx\.elicit_url"):
-        Form.from_model(model(SecretStr))
 
 
 # Answers

@@ -41,7 +41,7 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
     [
         ({"title": 1}, "title: Expected `str`"),
         ({"mimeType": "png"}, "mime_type must be"),
-        ({"title": "\udc80"}, "title must be text"),
+        ({"title": "\udc80"}, "title must be"),
         ({"size": -1}, "size: Expected `int` >= 0"),
         ({"icons": ICON}, "icons: Expected `array`"),
         ({"icons": [{"x": 1}]}, "icons[0]: Object missing"),

@@ -193,18 +193,21 @@ def test_a_tool_error_is_a_result_and_does_not_report_unused_answers():
     assert (played.failed, played.text) == (True, "no item")
 
 
-def test_a_misspelt_key_of_a_later_answer_fails_with_both_lists():
-    with pytest.raises(CallFailed, match=r"asked: size; .*: siez"):
-        Player(server).call("asks").answer(siez="4")
-    with pytest.raises(CallFailed, match=r"asked: keep; .*: kep"):
-        Player(server, WITH_TASKS).call("becomes_a_task").task.answer(kep=True)
-
-
-def test_a_key_that_asks_nothing_has_no_question():
-    with pytest.raises(CallFailed, match=r"'size' .*hello"):
-        Player(server).call("says").question("size")
-    with pytest.raises(CallFailed, match=r"'roots' .*roots/list, .*`\.asked`"):
-        Player(server).call("lists").question("roots")
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda play: play.call("asks").answer(siez="4"), "asked: size; .*: siez"),
+        (lambda play: play.call("says").question("size"), "'size' .*hello"),
+        (lambda play: play.call("lists").question("roots"), r"'roots' .*roots/list, .*`\.asked`"),
+        (lambda play: play.call("becomes_a_task").task.answer(kep=True), "asked: keep; .*: kep"),
+        (lambda play: play.call("becomes_a_task").task.respond({"keep": 5}), "tasks/update .*-32602"),
+        (lambda play: play.call("becomes_a_task").task.structured, r"no result: .*'keep' \('Keep it\?'\)"),
+        (lambda play: play.call("becomes_a_task").task.cancel().text, "no result: .*cancelled"),
+    ],
+)
+def test_a_wrong_use_of_a_call_or_a_task_fails_with_its_keys_and_its_state(use, message):
+    with pytest.raises(CallFailed, match=message):
+        use(Player(server, WITH_TASKS))
 
 
 @pytest.mark.parametrize("client", ["vscode", "cursor"])  # in an app, on the page
@@ -233,20 +236,6 @@ def test_an_answer_that_the_page_refuses_fails_with_the_words_of_the_page():
     assert "<" not in str(failure.value)
 
 
-def test_a_waiting_task_has_no_result():
-    task = Player(server, WITH_TASKS).call("becomes_a_task").task
-    with pytest.raises(CallFailed, match=r"no result: .*'keep' \('Keep it\?'\)"):
-        _ = task.structured
-    with pytest.raises(CallFailed, match=r"no result: .*cancelled"):
-        _ = task.cancel().text
-
-
-def test_a_request_of_a_task_that_is_refused_fails_with_the_error():
-    task = Player(server, WITH_TASKS).call("becomes_a_task").task
-    with pytest.raises(CallFailed, match=r"tasks/update .*-32602"):
-        task.respond({"keep": 5})
-
-
 def test_a_request_may_have_a_name_that_is_no_text():
     assert Player(server).request("resources/read", uri=5)["error"]["code"] == -32020
 
@@ -263,7 +252,7 @@ def test_a_source_that_is_no_server_is_refused(tmp_path):
         Player(tmp_path / "app.py").call("order")
     source: Any
     for source in ("functions/server/app.py", pytest):
-        with pytest.raises(TypeError, match=r"played; pass a Server, .*Path"):
+        with pytest.raises(TypeError, match=r"a Server, .*Path"):
             Player(source).call("order")
 
 
