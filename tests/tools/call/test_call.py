@@ -101,7 +101,7 @@ def test_a_question_without_an_answer_and_a_terminal_is_named(app, capsys):
     assert 'ANSWERS=\'{"place": "Hyderabad, Telangana, India"}\'' in run.shown
     refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "Hyderabad"}')
     assert refused.status == 2
-    assert "get_weather asks place again: " in refused.shown
+    assert "asks place again: " in refused.shown
     assert "ANSWERS=" not in refused.shown
     refused = Run(app, capsys, *WEATHER, "--answers", '{"place": "elsewhere"}')
     assert refused.status == 2
@@ -126,18 +126,18 @@ def test_the_tools_are_listed_with_their_arguments(app, capsys):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["get_wether"], "get_weather?"),
-        (["get_weather", "locatoin=Tokyo"], "location?"),
+        (["get_wether"], r"get_weather\?"),
+        (["get_weather", "locatoin=Tokyo"], r"location\?"),
         (["get_weather", "Tokyo"], "neither name=value nor"),
         (["get_weather", "{"], "not JSON"),
-        (["update_work_item", "workItemId=x"], "workItemId must be: whole number"),
+        (["update_work_item", "workItemId=x"], "workItemId .*whole number"),
         (["get_weather", "--answers", "[]"], "ANSWERS must be"),
         (["get_weather", "--user", "eve"], "ada and bob"),
     ],
 )
 def test_a_wrong_option_is_named(app, capsys, arguments, text):
     run = Run(app, capsys, *arguments)
-    assert (run.status, text in run.shown) == (2, True), run.shown
+    assert (run.status, bool(re.search(text, run.shown))) == (2, True), run.shown
 
 
 def test_a_refused_request_and_a_refused_token_end_the_command(app, capsys, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_refused_request_and_a_refused_token_end_the_command(app, capsys, monk
     assert (run.status, "location" in run.shown) == (1, True)
     monkeypatch.setenv("TOKEN", "a.b.c")
     run = Run(app, capsys, "get_weather")
-    assert (run.status, "refuses the token (401)" in run.shown) == (1, True)
+    assert (run.status, "(401)" in run.shown) == (1, True)
 
 
 def test_nothing_at_the_url_is_its_own_status(capsys):

@@ -85,7 +85,7 @@ def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_oth
     assert f'File "{functions / "two/app.py"}", line 1' in error
     assert "AttributeError" in error
     assert "SyntaxError" in error
-    assert "three/app.py cannot be imported" in error
+    assert "three/app.py cannot" in error
     assert "importlib" not in error
 
 

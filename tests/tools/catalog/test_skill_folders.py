@@ -76,13 +76,13 @@ def test_hidden_files_and_bytecode_are_omitted(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [(b"..\\escaped.md", "one/..\\escaped.md has a backslash"), (b"\xff.txt", "the name b'\\xff.txt' ")],
+    [(b"..\\escaped.md", r"one/..\\escaped.md .*backslash"), (b"\xff.txt", r"the name b'\\xff.txt' ")],
 )
 def test_a_name_that_other_systems_do_not_store_is_refused(tmp_path, name, problem):
     write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
     (tmp_path / "one" / os.fsdecode(name)).touch()
     [line] = problems(tmp_path)
-    assert line.startswith(problem)
+    assert re.match(problem, line)
 
 
 def test_links_and_pipes_are_named_and_neither_read_nor_written(tmp_path):
@@ -211,7 +211,7 @@ TOO_LONG = {
 
 @pytest.mark.parametrize("text", TOO_LONG.values(), ids=TOO_LONG)
 def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept(text):
-    with pytest.raises(ValueError, match="at most 16,384 characters"):
+    with pytest.raises(ValueError, match="16,384 characters"):
         read_frontmatter(f"---\n{text}")
 
 
@@ -251,5 +251,5 @@ def test_skills_of_two_folders_share_no_directory(tmp_path):
     ]
     write_skills(one, {"a/also/SKILL.md": skill_file("also")})
     write_skills(two, {"a/inner/SKILL.md": skill_file("inner")})
-    with pytest.raises(SkillError, match=r"skill://a/ of .*one contains skill://a/inner/ of .*two"):
+    with pytest.raises(SkillError, match=r"skill://a/ .*one .*skill://a/inner/ .*two"):
         skill_rows({"x": {one: ()}, "y": {two: ()}})
