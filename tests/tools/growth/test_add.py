@@ -125,7 +125,7 @@ OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run
         OLDER,
         ("template.yaml", "platform/template.yaml", "missing/template.yaml", "missing/template.yaml"),
         ("template.yaml", "AWS::Serverless::Application", "AWS::SNS::Topic", "existing-application.md"),
-        ("template.yaml", "Runtime: python3.13", "Runtime: nodejs22.x", "a Runtime such as python3.13"),
+        ("template.yaml", "Runtime: python3.13", "Runtime: nodejs22.x", "such as python3.13"),
         ("samconfig.toml", "[prod.", "[stage.", "no environment 'prod'"),
         ("samconfig.toml", 'stack_name = "orders-prod"', "", "stack_name in [prod.global.parameters]"),
     ],

@@ -199,5 +199,5 @@ def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(writ
 )
 def test_a_server_with_another_target_than_its_layer_is_refused(written, member, tmp_path):
     path = with_target(tmp_path, written)
-    with pytest.raises(TemplateError, match=f"ServerFunction.{member}: must be .* RoundtripLayer"):
+    with pytest.raises(TemplateError, match=f"ServerFunction.{member}: .*RoundtripLayer"):
         Template(path, {"AuthMode": "none"}).application()

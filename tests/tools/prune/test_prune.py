@@ -1,4 +1,5 @@
 import json
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,17 +109,9 @@ def test_only_versions_that_nothing_needs_are_deleted(account, capsys):
     assert main(["--stack", STACK, "--delete"], account.client) == 0
     assert account.numbers() == [each.rpartition(":")[2] for each in (second, fourth, sixth, seventh, last)]
     lines = capsys.readouterr().out.splitlines()
-    assert [line.rpartition("  ")[2] for line in lines[:10]] == [
-        "unused",
-        "kept: 2 open tasks",
-        "unused",
-        "kept: an alias",
-        "unused",
-        "kept: an alias",
-        "kept: new tasks of the tool",
-        *["unused"] * 2,
-        "kept: the newest version",
-    ]
+    reasons = ["", "2 .* tasks", "", "alias", "", "alias", "tool", "", "", "newest"]
+    shown = [f"kept: .*{reason}.*" if reason else "unused" for reason in reasons]
+    assert re.fullmatch("\n".join(shown), "\n".join(line.rpartition("  ")[2] for line in lines[:10]))
 
 
 def test_an_account_that_cannot_be_read_is_an_error(account, capsys):
