@@ -45,11 +45,7 @@ def test_the_extra_of_a_missing_package_is_named(monkeypatch, capsys):
     ("error", "status", "shown"),
     [
         (TemplateError("no template"), 2, "error: no template\n"),
-        (
-            PermissionError(13, "Permission denied", "app.py"),
-            2,
-            "error: [Errno 13] Permission denied: 'app.py'\n",
-        ),
+        (PermissionError(13, "denied", "app.py"), 2, "error: [Errno 13] denied: 'app.py'\n"),
         (KeyboardInterrupt(), 130, "\n"),
         (EOFError(), 130, "\n"),
     ],

@@ -1,5 +1,6 @@
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -62,8 +63,9 @@ def event(tmp_path):
 
 def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke, event):
     assert invoke("Echo", "-e", event)["event"] == {"a": "\x85"}
-    opening = "Invoking local_echo with development keys and empty tables"
-    assert invoke.log == [opening, "echo {'a': '\\x85'}"]
+    opening, *printed = invoke.log
+    assert "local_echo" in opening
+    assert printed == ["echo {'a': '\\x85'}"]
 
 
 def test_a_signal_ends_the_function_and_is_named_by_the_exit_status(template, port, event):
@@ -124,15 +126,15 @@ def test_another_program_at_the_port_is_left_alone(location, template, event, ca
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["Nobody", "-e", "{event}"], "Nobody; it has Echo (echo), Fails, Broken"),
+        (["Nobody", "-e", "{event}"], r"Nobody; .*Echo \(echo\), Fails, Broken"),
         (["Echo"], "with -e"),
-        (["-e", "{event}"], "template: Echo (echo), "),
-        (["Echo", "-e", "{folder}/missing.json"], "missing.json cannot be read"),
-        (["Echo", "-e", "{folder}/template.yaml"], "template.yaml is not JSON"),
+        (["-e", "{event}"], r"template: Echo \(echo\), "),
+        (["Echo", "-e", "{folder}/missing.json"], "missing.json .*read"),
+        (["Echo", "-e", "{folder}/template.yaml"], "template.yaml .*JSON"),
         (["Echo", "-e", "{event}", "--answers", "{{}}"], "with --round"),
-        (["Echo", "-e", "{event}", "--round", "{event}"], "event of a call"),
+        (["Echo", "-e", "{event}", "--round", "{event}"], "--round needs"),
         (["Echo", "-e", "-", "--round", "-"], "Only one"),
-        (["Echo", "-e", "{event}", "--parameter", "Color=red"], "Colour?"),
+        (["Echo", "-e", "{event}", "--parameter", "Color=red"], r"Colour\?"),
         (["Echo", "-e", "{event}", "--env", "=x"], "variable's name"),
     ],
 )
@@ -145,4 +147,4 @@ def test_what_the_user_can_correct_is_one_sentence(
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err.startswith("error: ")
-    assert text in written.err
+    assert re.search(text, written.err)

@@ -25,7 +25,7 @@ MISTAKES = {
     "a module that does not exist": ("import os", "import nowhere", "'nowhere'"),
     "no handler": ("handler =", "handle =", "handler"),
     "a parameter that no schema has": ("name: str", "name: slice", "DefinitionError: "),
-    "a parameter without a type": ("name: str", "name", "DefinitionError: greet: parameter 'name'"),
+    "a parameter without a type": ("name: str", "name", "greet: parameter 'name'"),
     "an exception in the module": ("import os", "import os; os.environ['NOWHERE']", "KeyError: 'NOWHERE'"),
     "an exit in the module": ("import os", "raise SystemExit(3)", "exit status 3"),
     "a setting that is missing": (

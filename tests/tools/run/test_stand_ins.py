@@ -4,14 +4,14 @@ from mcp_roundtrip_tools.template.model import TemplateError
 from support.sam_applications import ONE_FUNCTION, write_application
 from support.served_application import serve
 
-OTHER_FORM = r"Metadata\.LocalRun: must have only"
+OTHER_FORM = r"Metadata\.LocalRun: .*StandIns and Variables"
 
 
 @pytest.mark.parametrize(
     ("section", "problem"),
     [
-        ("{StandIns: {A: other.py}}", "other.py.*is not a Python file"),
-        ("{StandIns: {A: empty.py}}", "empty.py.*defines no respond"),
+        ("{StandIns: {A: other.py}}", "other.py.*Python file"),
+        ("{StandIns: {A: empty.py}}", "empty.py.*respond"),
         *((section, OTHER_FORM) for section in ("[a]", "{Variables: [a]}", "{StandIns: a}", "{StandIn: {}}")),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_refused_token_leads_to_the_log(running):
 ISSUERS: dict[str, tuple[Response, str, str]] = {
     "no metadata": (Response(404), "wrong", "publishes no metadata"),
     "another name": (Response(200, body=b'{"issuer": "https://o.example"}'), "wrong", "correct TokenIssuer"),
-    "no PKCE": (Response(200, body=b"{}"), "note", "does not offer PKCE"),
+    "no PKCE": (Response(200, body=b"{}"), "note", "PKCE with S256"),
 }
 
 
@@ -139,7 +139,7 @@ def test_metadata_that_is_missing_or_names_another_endpoint_is_wrong():
 REFUSED: dict[str, tuple[Reply, str]] = {
     "scopes": (
         respond(403, {}, WWW_Authenticate='Bearer error="insufficient_scope", scope="a b"'),
-        "needs all of: a b",
+        "of: a b",
     ),
     "the token, by API Gateway": (
         respond(401, {}, WWW_Authenticate='Bearer error="invalid_token", error_description="it has expired"'),

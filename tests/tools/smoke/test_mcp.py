@@ -108,7 +108,7 @@ SERVERS: dict[str, tuple[list[Reply], str, str]] = {
     "an older version": (
         [message(result={"supportedVersions": ["2025-11-25"]})] * 2,
         "discovery",
-        f"does not support MCP {PROTOCOL_VERSION}, but 2025-11-25",
+        f"MCP {PROTOCOL_VERSION}, but 2025-11-25",
     ),
     "no tools": ([message(result=DISCOVERED)] * 2 + [listed()], "tools", "make catalog"),
     "a refused state": (
@@ -123,7 +123,7 @@ SERVERS: dict[str, tuple[list[Reply], str, str]] = {
     "missing scopes of the tool": (
         [*BEFORE_CALL, respond(403, {}, WWW_Authenticate='Bearer error="insufficient_scope", scope="a b"')],
         "call",
-        "needs all of: a b",
+        "of: a b",
     ),
     "a question without an end": (
         [*BEFORE_CALL, *(message(number, result=QUESTION) for number in range(3, 13))],
