@@ -73,9 +73,9 @@ PARAMETER = """
     [
         ("{Type: String, MinLength: 2}", "ab", "a", "P .* least 2 .* 1"),
         ("{Type: String, MaxLength: '2'}", "ab", "abc", "P .* most 2 .* 3"),
-        ("{Type: CommaDelimitedList, AllowedValues: [a, b]}", "b, a", "a,c", "P .* a, b, not 'c'"),
+        ("{Type: CommaDelimitedList, AllowedValues: [a, b]}", "b, a", "a,c", "P .* a, b,.* 'c'"),
         ("{Type: CommaDelimitedList, MaxLength: 1}", "ab,cd", None, None),
-        ("{Type: String, AllowedPattern: '[a-z]+'}", "ab", "ab1", r"P must match \[a-z\]\+, not 'ab1'"),
+        ("{Type: String, AllowedPattern: '[a-z]+'}", "ab", "ab1", r"P .*\[a-z\]\+.* 'ab1'"),
     ],
 )
 def test_the_constraints_of_a_parameter_are_those_of_cloudformation(
@@ -90,7 +90,7 @@ def test_the_constraints_of_a_parameter_are_those_of_cloudformation(
 
 def test_a_constraint_that_is_no_number_is_named_with_its_parameter(tmp_path):
     path = write_application(tmp_path, PARAMETER.format(declared="{Type: Number, MinValue: one}"), {})
-    with pytest.raises(TemplateError, match=r"the parameter P: .*'one'"):
+    with pytest.raises(TemplateError, match=r"parameter P: .*'one'"):
         Template(path, {"P": "1"}).application()
 
 

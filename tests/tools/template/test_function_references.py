@@ -41,7 +41,7 @@ def test_a_function_has_a_logical_id_a_folder_and_a_name(reference, name):
         (None, "template: OrdersWorkerFunction"),
         ("order", "order; it has "),
         ("", "no function ; "),
-        ("src", "one of Greeter, Odd"),
+        ("src", " Greeter, Odd"),
         ("java", " here: Java.Runtime: "),
     ],
 )

@@ -4,6 +4,7 @@ The application is one of `mcp-roundtrip new` with a tool with tasks: its platfo
 of its worker are nested stacks.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from shutil import copytree
@@ -134,9 +135,9 @@ def test_an_output_is_read_in_each_notation(project, expression, value):
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
-        ("!GetAtt Platform.Outputs.TaskTabel", " TaskTable?"),
+        ("!GetAtt Platform.Outputs.TaskTabel", r" TaskTable\?"),
         ("!Sub '${Platform.Outputs.Zzzzzz}'", " Zzzzzz; it has "),
-        ("!GetAtt Platform.Outputs.Queued", "Platform.Outputs.Queued does not exist"),
+        ("!GetAtt Platform.Outputs.Queued", "Platform.Outputs.Queued .*conditions"),
         ("!GetAtt Platform.Outputs.Deployed", "Platform.Outputs.Deployed.Value: the attribute Logs.Colour"),
     ],
 )
@@ -144,7 +145,7 @@ def test_a_function_without_an_output_that_it_needs_is_left_out(project, express
     more = "  Queued: {Condition: UsesJwt, Value: x}\n  Deployed: {Value: !GetAtt Logs.Colour}\n"
     edit(project, PLATFORM, "\nOutputs:\n", f"\nOutputs:\n{more}")
     edit(project, ROOT, VARIABLE, f"OUTPUT: {expression}")
-    assert problem in read(project).left_out["local_server"]
+    assert re.search(problem, read(project).left_out["local_server"])
 
 
 def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_template(project):
@@ -180,20 +181,20 @@ def test_a_parameter_of_a_nested_stack_replaces_its_default_and_what_the_parent_
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"TaskDelivery": "queue"}, " Platform.TaskDelivery?"),
-        ({"TaskDelivry": "queue"}, " Platform.TaskDelivery?"),
-        ({"Platform.TaskDelivry": "queue"}, " Platform.TaskDelivery?"),
-        ({"Platfrm.TaskDelivery": "queue"}, " Platform.TaskDelivery?"),
-        ({"AuthMod": "none"}, " AuthMode?"),
-        ({"Zzz": "1"}, "Zzz; it has AuthMode, TokenIssuer"),
-        ({"Platform.TaskDelivery": "never"}, "invoke, queue, not 'never'"),
+        ({"TaskDelivery": "queue"}, r" Platform.TaskDelivery\?"),
+        ({"TaskDelivry": "queue"}, r" Platform.TaskDelivery\?"),
+        ({"Platform.TaskDelivry": "queue"}, r" Platform.TaskDelivery\?"),
+        ({"Platfrm.TaskDelivery": "queue"}, r" Platform.TaskDelivery\?"),
+        ({"AuthMod": "none"}, r" AuthMode\?"),
+        ({"Zzz": "1"}, "Zzz; .*AuthMode, TokenIssuer"),
+        ({"Platform.TaskDelivery": "never"}, "invoke, queue,.* 'never'"),
         ({"Platform.EndpointUri": "http://a"}, "Platform.EndpointUri must be "),
     ],
 )
 def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(project, given, sentence):
     with pytest.raises(TemplateError) as refused:
         read(project, given)
-    assert sentence in str(refused.value)
+    assert re.search(sentence, str(refused.value))
     assert len(str(refused.value).splitlines()) == 1
 
 
