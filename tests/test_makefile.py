@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.texts import words
+
 ROOT = Path(__file__).parents[1]
 [OF_APPLICATION] = (ROOT / "development/mcp_roundtrip_tools/new/application").glob("*/Makefile")
 MAKEFILES = {"repository": ROOT / "Makefile", "application": OF_APPLICATION}
@@ -54,7 +56,7 @@ def test_an_unsupported_interpreter_is_refused_with_its_version(tmp_path, versio
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ("run PYTHON=no-such-python", "PYTHON=no-such-python cannot be run"),
+        ("run PYTHON=no-such-python", "PYTHON=no-such-python"),
         ("run", "make clean"),
         ("test", "make clean"),
         (f"run PYTHON={sys.executable} VENV=other TRACES=1", "TRACES=1 must be"),
@@ -156,19 +158,19 @@ def test_only_the_command_line_names_users_of_make_run(tmp_path):
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "named"),
     [
-        ("run PARAMETRES=x", "no variable PARAMETRES: make help"),
-        ("run port=3001", "no variable port: make help"),
-        ("run NAME=x", "NAME: it is for new-tool"),
-        ("PORT=3001", "run, call and invoke"),
+        ("run PARAMETRES=x", "PARAMETRES help"),
+        ("run port=3001", "port help"),
+        ("run NAME=x", "NAME new-tool"),
+        ("PORT=3001", "PORT run call invoke"),
     ],
     ids=lambda value: value.partition(" ")[2],
 )
-def test_a_variable_that_no_goal_reads_is_refused(arguments, sentence, makefile, tmp_path):
+def test_a_variable_that_no_goal_reads_is_refused(arguments, named, makefile, tmp_path):
     done = make(tmp_path, *arguments.split(), makefile=makefile)
     assert (done.returncode, done.stdout) == (2, "")
-    assert sentence in done.stderr
+    assert words(named) <= words(done.stderr)
 
 
 @pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
