@@ -22,7 +22,7 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.command import Invoke
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
-from support.aws_account import CREDENTIALS, REGION
+from support.aws_account import REGION
 from support.extension_schemas import assert_valid
 from support.lambda_emulator import Artefact, Environment, started
 from support.lambda_runtime import runtime
@@ -67,11 +67,8 @@ def variables(account):
             "MCP_STATE_ENCRYPTION_KEY_ARN": kms_clients.mac_key(keys),
             "MCP_TASK_TABLE": dynamodb_clients.new_table(tables),
             "APPROVAL_TABLE": dynamodb_clients.new_table(tables),
-            "AWS_ENDPOINT_URL": account.url,
+            **account.variables,
             "AWS_REGION": REGION,
-            "AWS_DEFAULT_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
         }
 
 

@@ -257,13 +257,7 @@ def account(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def deployer(account):
-    return {
-        "AWS_ENDPOINT_URL": account.url,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "SAM_CLI_POLL_DELAY": "0.2",
-    }
+    return {**account.variables, "SAM_CLI_POLL_DELAY": "0.2"}
 
 
 @pytest.fixture(scope="module")

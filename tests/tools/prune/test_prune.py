@@ -3,7 +3,6 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
 from msgspec.structs import replace
 
@@ -11,6 +10,8 @@ from mcp_roundtrip.aws.dynamodb import to_attributes
 from mcp_roundtrip.tasks.model import Task, WorkState
 from mcp_roundtrip_tools.prune import Workers, main
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
+from support.aws_account import Cloud
+from support.dynamodb_clients import new_table
 from support.task_items import NEW
 
 STACK = "shop"
@@ -18,18 +19,12 @@ TOOL, WORKER, TABLE = "shop_refund", "shop_refund_worker", "shop-tasks"
 SERVICES = "cloudformation,dynamodb,iam,lambda,s3,sts"
 
 
-class Account:
+class Account(Cloud):
     """ministack with a stack of a tool, its worker and the task table."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.lambda_ = self.client("lambda")
-        self.dynamodb = self.client("dynamodb")
-
-    def client(self, service: str) -> Any:
-        make: Any = boto3.client
-        credentials = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-        return make(service, endpoint_url=self.url, region_name="eu-west-1", **credentials)
+    @property
+    def lambda_(self) -> Any:
+        return self.client("lambda")
 
     def create_stack(self) -> None:
         shared = {
@@ -43,19 +38,10 @@ class Account:
             name: {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": each, **shared}}
             for name, each in {"Tool": TOOL, "Worker": WORKER}.items()
         }
-        keys = {"pk": "HASH", "sk": "RANGE"}
-        resources["Table"] = {
-            "Type": "AWS::DynamoDB::Table",
-            "Properties": {
-                "TableName": TABLE,
-                "BillingMode": "PAY_PER_REQUEST",
-                "AttributeDefinitions": [{"AttributeName": each, "AttributeType": "S"} for each in keys],
-                "KeySchema": [{"AttributeName": each, "KeyType": kind} for each, kind in keys.items()],
-            },
-        }
         stacks = self.client("cloudformation")
         stacks.create_stack(StackName=STACK, TemplateBody=json.dumps({"Resources": resources}))
         stacks.get_waiter("stack_create_complete").wait(StackName=STACK, WaiterConfig={"Delay": 1})
+        new_table(self.client("dynamodb"), TABLE)
 
     def publish(self, name: str, **variables: str) -> str:
         self.lambda_.update_function_configuration(
@@ -71,7 +57,7 @@ class Account:
         )
 
     def add(self, task: Task) -> None:
-        self.dynamodb.put_item(TableName=TABLE, Item=to_attributes(task.to_item()))
+        self.client("dynamodb").put_item(TableName=TABLE, Item=to_attributes(task.to_item()))
 
     def numbers(self) -> list[str]:
         versions = self.lambda_.list_versions_by_function(FunctionName=WORKER)["Versions"]
@@ -79,9 +65,9 @@ class Account:
 
 
 @pytest.fixture(scope="module")
-def account():
+def account(tmp_path_factory):
     with serve_ministack({"SERVICES": SERVICES}) as url:
-        account = Account(url)
+        account = Account(url, tmp_path_factory.mktemp("account"))
         account.create_stack()
         yield account
 
