@@ -39,6 +39,7 @@ from support.documents import code_blocks
 from support.interpreters import SITE
 from support.layers import share_layers
 from support.messages import call, headers, message
+from support.project import edit
 from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +64,6 @@ TOOLS = ("order_status", "find_parts", "count_parts", "translate")
 
 OPTIONS = "docs/reference/options.md"
 
-TEMPLATE = "template.yaml"
 PASSED = "        TokenIssuer: !Ref TokenIssuer\n"
 VARIABLES = "      Variables:\n        MCP_SETTINGS: !GetAtt Platform.Outputs.Settings\n"
 ENVIRONMENT = "    Environment:\n      Variables:\n        MCP_SETTINGS:"
@@ -101,12 +101,9 @@ class Application:
         self.make(*arguments)
         self.make("deploy")
 
-    def edit(self, path: str, old: str, new: str) -> None:
-        """Replace the only occurrence of a text in a file of the application."""
-        file = self.deployer.folder / path
-        text = file.read_text("utf-8")
-        assert text.count(old) == 1, (path, old)
-        file.write_text(text.replace(old, new), "utf-8")
+    def edit(self, old: str, new: str) -> None:
+        """Replace a text in the template of the application."""
+        edit(self.deployer.folder / "template.yaml", old, new)
 
     @property
     def url(self) -> str:
@@ -130,7 +127,7 @@ def application(tmp_path_factory):
     older = install_older_package(folder)
     with aws_account.running(tmp_path_factory.mktemp("cloud")) as cloud, authorization_server() as issuer:
         app = Application(Deployer(cloud, folder / "orders", "orders"), issuer, older)
-        app.edit(TEMPLATE, PASSED, f"{PASSED}        EndpointUri: {ENDPOINT}\n")
+        app.edit(PASSED, f"{PASSED}        EndpointUri: {ENDPOINT}\n")
         cloudformation = cloud.client("cloudformation")
         cloudformation.create_stack(StackName="orders", TemplateBody=EXISTING)
         cloudformation.get_waiter("stack_create_complete").wait(StackName="orders", WaiterConfig={"Delay": 1})
@@ -241,10 +238,10 @@ async def test_a_second_function_behind_a_front_door(application):
 
 async def test_callers_with_tokens_gradual_deployments_and_audit_records(application):
     keys = f"{application.issuer.issuer}/keys"
-    application.edit(TEMPLATE, VARIABLES, f"{VARIABLES}        MCP_TOKEN_JWKS_URI: {keys}\n")
+    application.edit(VARIABLES, f"{VARIABLES}        MCP_TOKEN_JWKS_URI: {keys}\n")
     [block] = [each for each in code_blocks(OPTIONS, "yaml") if each.startswith("DeploymentPreference:")]
-    application.edit(TEMPLATE, ENVIRONMENT, indent(block, "    ") + ENVIRONMENT)
-    application.edit(TEMPLATE, PASSED, f"{PASSED}        AuditLog: hash\n")
+    application.edit(ENVIRONMENT, indent(block, "    ") + ENVIRONMENT)
+    application.edit(PASSED, f"{PASSED}        AuditLog: hash\n")
     application.make("deploy", f"PARAMETERS=AuthMode=bearer TokenIssuer={ISSUER}")
     assert application.deployer.ask_endpoint().status == 401
     groups = [name for name in application.deployer.stack.resources if name.endswith("DeploymentGroup")]

@@ -27,6 +27,13 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
+def edit(path: Path, old: str, new: str) -> None:
+    """Replace a text in a file, which has it."""
+    text = path.read_text("utf-8")
+    assert old in text, (path, old)
+    path.write_text(text.replace(old, new), "utf-8")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Return every file with its content, and every folder without."""
     return {

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.run.project import MAX_FILE, MAX_FILES
+from support.project import edit
 from support.sam_applications import wait_until
 from support.served_console import accept, serve_console
 
@@ -39,7 +40,7 @@ def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
     source = console.app.folder / "server/app.py"
     source.with_name("gone.py").symlink_to("nowhere.py")
     assert console.read("sources/Server", {"files": {"other.py": ""}}, "PUT")["edited"] == ["other.py"]
-    source.write_text(source.read_text().replace("Which size", "What size"))
+    edit(source, "Which size", "What size")
     wait_until(lambda: "What size" in console.call().body.decode())
     assert console.read("sources/Server")["isEdited"] is True
 

@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import ROOT
+from support.project import ROOT, edit
 from support.transformed_template import stack
 
 TREE = read_tree(ROOT / "template.yaml")
@@ -170,9 +170,7 @@ ISSUER = "TokenIssuer: !Ref TokenIssuer\n"
     ids=["misspelt", "missing"],
 )
 def test_what_the_template_passes_to_the_platform_is_checked(project, before, after, sentence):
-    template = project / "template.yaml"
-    assert before in template.read_text("utf-8")
-    template.write_text(template.read_text("utf-8").replace(before, after), "utf-8")
+    edit(project / "template.yaml", before, after)
     given = {"AuthMode": "bearer", "TokenIssuer": "https://issuer.example"}
     with pytest.raises(Refused) as refused:
         Deployment.of(project, "default").with_changes(given).check()
@@ -183,10 +181,7 @@ def test_what_the_template_passes_to_the_platform_is_checked(project, before, af
 
 
 def test_a_platform_of_another_version_is_refused(project):
-    platform = project / "platform/template.yaml"
-    platform.write_text(
-        re.sub("(    Version: ).+", r"\g<1>0.0.1", platform.read_text("utf-8"), count=1), "utf-8"
-    )
+    edit(project / "platform/template.yaml", "    Version: ", "    Version: 0.0.1 # ")
     for read in (Deployment.of, lambda folder, _: Template(folder / "template.yaml", {}).application()):
         with pytest.raises(TemplateError, match=r"0\.0\.1, .*make upgrade"):
             read(project, "default")
@@ -225,11 +220,8 @@ def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypa
 @pytest.mark.usefixtures("connected")
 def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_named(project, capsys):
     template = project / "template.yaml"
-    text = template.read_text("utf-8")
-    parameter = "Parameters:\n  Password: {Type: String, NoEcho: true}\n"
-    variables = "      Variables:\n        MCP_MAX_ROUND: 3\n"
-    text = text.replace("Parameters:\n", parameter, 1).replace("      Variables:\n", variables, 1)
-    template.write_text(text, "utf-8")
+    edit(template, "\nParameters:\n", "\nParameters:\n  Password: {Type: String, NoEcho: true}\n")
+    edit(template, "      Variables:\n", "      Variables:\n        MCP_MAX_ROUND: 3\n")
     deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none", "Password": "a secret"})
     does_nothing = Path(shutil.which("true") or "")
     deployment.deploy(does_nothing, artefact_exists=False, asks=False, options=())

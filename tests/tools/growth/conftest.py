@@ -2,15 +2,13 @@ import difflib
 from pathlib import Path
 
 from mcp_roundtrip_tools.__main__ import main
-from support.project import contents
+from support.project import contents, edit
 
 
 def assert_refused(project: Path, change: tuple[str, str, str], command: str, *arguments: str) -> None:
     """Assert that nothing is written after a change of a file: its path, a text, and its replacement."""
     path, before, after = change
-    changed = project / path
-    assert before in changed.read_text("utf-8")
-    changed.write_text(changed.read_text("utf-8").replace(before, after))
+    edit(project / path, before, after)
     found = contents(project)
     assert main([command, *arguments, "--project", str(project)]) == 2
     assert contents(project) == found

@@ -9,7 +9,7 @@ from mcp_roundtrip_tools.growth.add import main, plan_part
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import ROOT, contents
+from support.project import ROOT, contents, edit
 
 PARTS = ("pipeline", "edge")
 WORKFLOW = ".github/workflows/deploy.yml"
@@ -20,11 +20,6 @@ PIPELINE = {
     "platform/pipeline/template.yaml",
 }
 EDGE, ROUTES = "platform/edge/template.yaml", "platform/edge/routes.yaml"
-
-
-def replace(path: Path, before: str, after: str) -> None:
-    assert before in path.read_text("utf-8")
-    path.write_text(path.read_text("utf-8").replace(before, after), "utf-8")
 
 
 def files(project: Path) -> dict[str, bytes]:
@@ -59,7 +54,7 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
 def test_types_and_functions_that_the_deployer_may_not_create_are_named(project, capsys):
     other = "  Other: {Type: AWS::Serverless::Function, Properties: {FunctionName: other}}"
     more = f"{other}\n  Unnamed: {{Type: AWS::Serverless::Function}}\n  Topic: {{Type: AWS::SNS::Topic}}"
-    replace(project / "template.yaml", "Outputs:\n", f"{more}\nOutputs:\n")
+    edit(project / "template.yaml", "Outputs:\n", f"{more}\nOutputs:\n")
     assert main(["pipeline", "--project", str(project)]) == 0
     shown = capsys.readouterr().out
     assert "for AWS::SNS::Topic:" in shown
@@ -92,7 +87,7 @@ def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(project, 
     functions = ["--functions", str(project / "functions")]
     assert catalog([*functions, "--check"]) == 0
     for path in (EDGE, ROUTES):
-        replace(project / path, "translate", "other")
+        edit(project / path, "translate", "other")
     assert catalog([*functions, "--check"]) == 1
     error = capsys.readouterr().err
     assert [path for path in (EDGE, ROUTES) if f"{path} is stale" not in error] == []
@@ -103,7 +98,7 @@ def test_the_catalog_writes_the_edge_and_its_check_names_what_is_stale(project, 
 def test_a_file_that_differs_is_kept_unless_the_user_insists(project, capsys):
     write(plan_part(project, "pipeline"))
     written = files(project)
-    replace(project / WORKFLOW, "name: Deploy", "name: Mine")
+    edit(project / WORKFLOW, "name: Deploy", "name: Mine")
     (project / "platform/pipeline/template.yaml").unlink()
     before = files(project)
     assert command(["add", "pipeline", "--project", str(project)]) == 2
@@ -133,7 +128,7 @@ OLDER = ("platform/template.yaml", "    Version: ", "    Version: 0.0.1 #", "run
 def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
     path, before, after, sentence, project, capsys
 ):
-    replace(project / path, before, after)
+    edit(project / path, before, after)
     found = files(project)
     assert command(["add", "pipeline", "--project", str(project)]) == 2
     [error] = capsys.readouterr().err.splitlines()
@@ -150,7 +145,7 @@ def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
 
 def test_an_edge_for_functions_that_cannot_share_a_front_door_is_refused(project, capsys):
     write(plan_function(project, "translate"))
-    replace(project / "functions/translate/app.py", "translate", "order_status")
+    edit(project / "functions/translate/app.py", "translate", "order_status")
     assert command(["add", "edge", "--project", str(project)]) == 2
     error = capsys.readouterr().err
     assert "'order_status'" in error

@@ -10,7 +10,7 @@ from mcp_roundtrip_tools.growth.commands import new_tool as main
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import contents
+from support.project import contents, edit
 from tools.growth.conftest import assert_refused, changed_lines
 
 SERVER = "functions/server/app.py"
@@ -58,15 +58,12 @@ def test_only_the_first_tool_with_tasks_changes_the_template(project):
 
 def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     template, code = project / "template.yaml", "      CodeUri: functions/server/\n"
-    written = template.read_text("utf-8").replace(
-        code,
-        f"{code}      MemorySize: 2048\n      Timeout: 10\n      Environment:\n        Variables:\n"
-        "          ORDERS_URL: !Sub https://${AWS::StackName}.example\n",
-    )
+    variables = "        Variables:\n          ORDERS_URL: !Sub https://${AWS::StackName}.example\n"
+    own = f"      MemorySize: 2048\n      Timeout: 10\n      Environment:\n{variables}"
+    edit(template, code, code + own)
     head = "  ServerFunction:\n    Type: AWS::Serverless::Function\n"
-    assert head in written
-    written = written.replace(head, f"{head}    Metadata:\n      BuildMethod: makefile\n")
-    template.write_text(written, "utf-8")
+    edit(template, head, f"{head}    Metadata:\n      BuildMethod: makefile\n")
+    written = template.read_text("utf-8")
     write(plan_tool(project, "count_parts", tasks=True))
     removed, added = changed_lines(written, template.read_text("utf-8"))
     assert removed == []

@@ -9,7 +9,7 @@ from mcp_roundtrip_testing.environments import load_module
 from mcp_roundtrip_tools.growth.change import GrowthError, write
 from mcp_roundtrip_tools.growth.commands import plan_function
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import contents
+from support.project import contents, edit
 from tools.growth.conftest import assert_refused, changed_lines
 
 SERVER = "functions/server/app.py"
@@ -41,8 +41,8 @@ def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of
         "      Path: /tools/\n      PermissionsBoundary: !Sub arn:aws:iam::${AWS::AccountId}:policy/limits\n"
     )
     template, role = project / "template.yaml", "  ServerRole:\n    Type: AWS::IAM::Role\n    Properties:\n"
-    written = template.read_text("utf-8").replace(role, role + rules)
-    template.write_text(written, "utf-8")
+    edit(template, role, role + rules)
+    written = template.read_text("utf-8")
     write(plan_function(project, "translate", tasks=True))
     removed, _ = changed_lines(written, template.read_text("utf-8"))
     assert removed == ["        Function: !Ref ServerFunction.Alias"]
@@ -57,8 +57,6 @@ def test_a_template_keeps_its_lines_and_comments_and_new_roles_have_the_rules_of
 @pytest.mark.parametrize("legacy", [{"legacy_tasks": "sep-2322"}, {"legacy_clients": False}])
 def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, legacy):
     app = project / SERVER
-    before = 'Server("orders")'
-    assert before in app.read_text()
     options = f"""Server(
         "orders",
         version="2.1.0",
@@ -68,7 +66,7 @@ def test_the_front_door_has_the_options_of_the_server_that_clients_see(project, 
         page_size=5,
         **{legacy},
     )"""
-    app.write_text(app.read_text().replace(before, options))
+    edit(app, 'Server("orders")', options)
     write(plan_function(project, "translate"))
     server = load_module(app).server
     front_door = load_module(project / "functions/front_door/app.py").front_door

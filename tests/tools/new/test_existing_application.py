@@ -15,6 +15,7 @@ from support import skips
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
 from support.lambda_runtime import interpreter
+from support.project import edit
 from support.sam_applications import http, write_application
 from support.served_application import serve
 
@@ -167,15 +168,15 @@ def with_target(folder: Path, written: str) -> Path:
     path = follow(folder)
     for line in (RUNTIMES, MACHINES):
         if line.partition(":")[0] == written.partition(":")[0]:
-            path.write_text(path.read_text().replace(line, written))
+            edit(path, line, written)
     return path
 
 
 @pytest.mark.parametrize(("written", "target"), TARGETS.items())
 def test_the_layer_is_built_for_its_own_target(written, target, tmp_path):
     path = with_target(tmp_path, written)
-    others = EXISTING.partition("Resources:")[2].replace("python3.13", "python3.10")
-    path.write_text(path.read_text().replace(EXISTING.partition("Resources:")[2], others))
+    others = EXISTING.partition("Resources:")[2]
+    edit(path, others, others.replace("python3.13", "python3.10"))
     version, machine = target
     if interpreter(f"python{version}") is None:
         skips.skip(skips.RUNTIME, f"python{version}")

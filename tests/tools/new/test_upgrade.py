@@ -11,7 +11,7 @@ from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, upgrade
 from mcp_roundtrip_tools.template.template_tree import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.project import ROOT, contents
+from support.project import ROOT, contents, edit
 
 PACKAGE = version("mcp-roundtrip")
 NEWER = "99.1.0"
@@ -90,7 +90,7 @@ def test_a_newer_platform_is_not_replaced(project, capsys):
 
 def test_an_application_without_a_platform_or_its_version_cannot_be_upgraded(project):
     path = project / "platform/template.yaml"
-    path.write_text(path.read_text().replace("  McpRoundtrip:", "  Other:"))
+    edit(path, "  McpRoundtrip:", "  Other:")
     with pytest.raises(UpgradeError, match="no version"):
         list(upgrade(project, package_files()))
     path.unlink()

@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from mcp_roundtrip_tools.template.model import FunctionFailed
+from support.project import edit
 from support.sam_applications import http, wait_until
 from support.served_application import serve
 
@@ -101,9 +102,8 @@ def test_a_change_of_code_layer_or_template_takes_effect(template, log):
         second = http(app.url("/one")).json()
         assert second["value"] == "changed"
         wait_until(lambda: not is_running(first["pid"]))
-        template.write_text(
-            template.read_text().replace("Path: /one", "Path: /three").replace("first", "second")
-        )
+        edit(template, "Path: /one", "Path: /three")
+        edit(template, "first", "second")
         assert http(app.url("/one")).status == 404
         assert http(app.url("/three")).json()["name"] == "second"
         readable = template.read_text()
@@ -147,7 +147,7 @@ def test_only_functions_affected_by_a_change_restart(template, log):
         assert (second[0] != first[0], second[1] == first[1]) == (True, True)
         template.write_text(template.read_text() + "# a comment\n")
         assert pids() == second
-        template.write_text(template.read_text().replace("NAME: two", "NAME: 2"))
+        edit(template, "NAME: two", "NAME: 2")
         third = pids()
         assert (third[0] == second[0], third[1] != second[1]) == (True, True)
         (folder / "layer/shared.py").write_text("VALUE = 3\n")
@@ -193,9 +193,7 @@ def test_no_process_is_left_running_at_the_end(template, log):
         "    print(os.getpid(), child.pid)\n"
         "    time.sleep(600)\n"
     )
-    template.write_text(
-        template.read_text().replace("Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
-    )
+    edit(template, "Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
     with ThreadPoolExecutor() as workers:
         with serve(template, python=sys.executable, log=log.append) as app:
             call = workers.submit(app.invoke, "One", {})

@@ -1,6 +1,7 @@
 import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import main
+from support.project import edit
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 from support.served_application import serve
 
@@ -38,11 +39,11 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
     with serve(template, watch_interval_s=0, log=log.append) as app:
         assert names(app) == ["greet", "part"]
         assert not any("stale" in line for line in log)
-        source.write_text(source.read_text().replace("def greet(", "def salute("))
+        edit(source, "def greet(", "def salute(")
         assert names(app) == ["salute", "part"]
         called = rpc(app.url(), "tools/call", name="salute", arguments={}).json()
         assert called["result"]["content"][0]["text"] == "greet"
-        source.write_text(source.read_text().replace("server.tool", "server.tol"))
+        edit(source, "server.tool", "server.tol")
         assert names(app) == ["salute", "part"]
         (template.parent / "functions/part/app.py").write_text("server = undefined\n")
         assert names(app) == ["salute", "part"]
@@ -63,7 +64,7 @@ def test_the_functions_beside_one_with_a_mistake_are_served(template):
 
 def test_tools_of_a_function_that_cannot_run_are_not_listed_and_the_catalog_is_not_stale(template):
     part = "CodeUri: functions/part}"
-    template.write_text(template.read_text().replace(part, f"{part[:-1]}, Runtime: nodejs22.x}}"))
+    edit(template, part, f"{part[:-1]}, Runtime: nodejs22.x}}")
     log: list[str] = []
     with serve(template, log=log.append) as app:
         assert names(app) == ["greet"]

@@ -8,6 +8,7 @@ import pytest
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from mcp_roundtrip_tools.template.model import Application, FunctionFailed, TemplateError, describe_left_out
 from mcp_roundtrip_tools.template.reader import Template
+from support.project import edit
 from support.sam_applications import http, write_application
 from support.served_application import serve
 
@@ -206,7 +207,7 @@ NOT_SENT = "Bad.Events: .*HttpApi and SQS .* not"
 )
 def test_an_event_that_cannot_be_read_leaves_its_function(event, reason, tmp_path):
     path = write(tmp_path)
-    path.write_text(path.read_text().replace(ROUTE, f"Events: {{E: {event}}}"))
+    edit(path, ROUTE, f"Events: {{E: {event}}}")
     found = read(path)
     assert set(found.functions) == {"Good", "Bad"}
     assert [note for note in found.notes if re.match(reason, note)] == list(found.notes) != []

@@ -25,6 +25,7 @@ from mcp_roundtrip_tools.template.model import (
 )
 from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform
+from support.project import edit
 from support.sam_applications import write_application
 from support.served_application import serve
 
@@ -53,14 +54,6 @@ def written(tmp_path_factory):
 def project(written, tmp_path):
     copytree(written, tmp_path, dirs_exist_ok=True)
     return tmp_path
-
-
-def edit(project: Path, name: str, old: str, new: str) -> Path:
-    """Replace the only occurrence of a text in a template."""
-    path = project / name
-    assert path.read_text("utf-8").count(old) == 1
-    path.write_text(path.read_text("utf-8").replace(old, new), "utf-8")
-    return project
 
 
 def read(project: Path, parameters: Mapping[str, str] | None = None) -> Application:
@@ -106,8 +99,8 @@ def test_the_resources_and_outputs_of_all_stacks_are_one_application(project):
 
 def test_equal_logical_ids_of_two_templates_are_different_resources(project):
     key = "{Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}"
-    edit(project, ROOT, "\nOutputs:\n", f"  StateKey: {key}\n\nOutputs:\n")
-    edit(project, ROOT, VARIABLE, "OWN: !GetAtt StateKey.Arn")
+    edit(project / ROOT, "\nOutputs:\n", f"  StateKey: {key}\n\nOutputs:\n")
+    edit(project / ROOT, VARIABLE, "OWN: !GetAtt StateKey.Arn")
     found = read(project)
     assert {each.name: each.aliases for each in found.keys} == {
         "StateKey": (),
@@ -128,7 +121,7 @@ def test_equal_logical_ids_of_two_templates_are_different_resources(project):
     ],
 )
 def test_an_output_is_read_in_each_notation(project, expression, value):
-    edit(project, ROOT, VARIABLE, f"OUTPUT: {expression}")
+    edit(project / ROOT, VARIABLE, f"OUTPUT: {expression}")
     assert read(project).functions["local_server"].environment["OUTPUT"] == value
 
 
@@ -143,8 +136,8 @@ def test_an_output_is_read_in_each_notation(project, expression, value):
 )
 def test_a_function_without_an_output_that_it_needs_is_left_out(project, expression, problem):
     more = "  Queued: {Condition: UsesJwt, Value: x}\n  Deployed: {Value: !GetAtt Logs.Colour}\n"
-    edit(project, PLATFORM, "\nOutputs:\n", f"\nOutputs:\n{more}")
-    edit(project, ROOT, VARIABLE, f"OUTPUT: {expression}")
+    edit(project / PLATFORM, "\nOutputs:\n", f"\nOutputs:\n{more}")
+    edit(project / ROOT, VARIABLE, f"OUTPUT: {expression}")
     assert re.search(problem, read(project).left_out["local_server"])
 
 
@@ -160,7 +153,7 @@ def test_a_function_of_a_nested_stack_has_the_globals_and_the_folder_of_its_temp
         """
     passed = "{Location: more/template.yaml, Parameters: {Layer: !Ref RoundtripLayer}}"
     more = f"  More: {{Type: AWS::Serverless::Application, Properties: {passed}}}\n"
-    edit(project, ROOT, "\nOutputs:\n", f"{more}\nOutputs:\n")
+    edit(project / ROOT, "\nOutputs:\n", f"{more}\nOutputs:\n")
     write_application(project / "more", nested, {"code/a.py": ""})
     found = read(project)
     function = found.functions["More-ServerFunction"]
@@ -208,7 +201,7 @@ def test_a_parameter_that_no_template_has_or_that_is_not_allowed_is_refused(proj
     ],
 )
 def test_a_value_that_the_parent_may_not_pass_is_refused(project, passed, sentence):
-    edit(project, ROOT, PASSED, f"{PASSED}        {passed}\n")
+    edit(project / ROOT, PASSED, f"{PASSED}        {passed}\n")
     with pytest.raises(TemplateError) as refused:
         read(project)
     assert str(refused.value).startswith(sentence)
@@ -225,7 +218,7 @@ def test_a_value_that_the_parent_may_not_pass_is_refused(project, passed, senten
 def test_a_nested_stack_without_a_value_that_is_missing_or_contains_itself_is_refused(
     project, old, new, sentence
 ):
-    edit(project, ROOT, old, new)
+    edit(project / ROOT, old, new)
     with pytest.raises(TemplateError, match=rf"Endpoint\.(Parameters|Location): {sentence}"):
         read(project)
 
@@ -233,9 +226,9 @@ def test_a_nested_stack_without_a_value_that_is_missing_or_contains_itself_is_re
 def test_a_change_of_a_nested_template_is_noticed(project):
     log: list[str] = []
     with serve(project / ROOT, parameters={"AuthMode": "none"}, watch_interval_s=0, log=log.append) as app:
-        edit(project, PLATFORM, "Default: invoke", "Default: never")
+        edit(project / PLATFORM, "Default: invoke", "Default: never")
         assert settings(app.current())["MCP_TASK_DELIVERY"] == "invoke"
-        edit(project, PLATFORM, "Default: never", "Default: queue")
+        edit(project / PLATFORM, "Default: never", "Default: queue")
         assert settings(app.current())["MCP_TASK_DELIVERY"] == "queue"
     assert any("Platform.TaskDelivery must be " in line for line in log)
 

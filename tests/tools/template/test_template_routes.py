@@ -9,6 +9,7 @@ from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support import cloudformation
+from support.project import edit
 from support.sam_applications import http, write_application
 from support.served_application import TEMPLATE, serve, with_options
 from support.transformed_template import of_type, transformed_file
@@ -135,7 +136,7 @@ def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
     assert found.routes[0] == Route("POST", "/mcp", "F")
     [note] = found.notes
     assert re.match("POST /mcp .* F .* G", note)
-    path.write_text(path.read_text().replace("ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other"))
+    edit(path, "ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other")
     assert not Template(path, {}).application().notes
 
 
@@ -146,11 +147,7 @@ def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path)
     )
     path = write_application(tmp_path, text, {"f/app.py": ""})
     assert Template(path, {}).application().routes == (Route("ANY", "$default", "F"),)
-    path.write_text(
-        path.read_text().replace(
-            "Events: {}", "Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}"
-        )
-    )
+    edit(path, "Events: {}", "Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}")
     found = Template(path, {}).application()
     assert found.routes == (Route("GET", "/f", "F"),)
     assert "F.FunctionUrlConfig" in found.notes[0]

@@ -7,6 +7,7 @@ import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
+from support.project import edit
 from support.sam_applications import write_application
 from support.transformed_template import transformed_file
 
@@ -108,7 +109,7 @@ def test_a_default_or_an_allowed_value_that_is_no_scalar_is_refused(value, tmp_p
     path = write_application(tmp_path, f"Parameters: {{{declared}}}\nResources: {{}}\n", {})
     with pytest.raises(TemplateError, match="P"):
         Template(path, {}).application()
-    path.write_text(path.read_text().replace("Default: a", f"Default: {value}"))
+    edit(path, "Default: a", f"Default: {value}")
     with pytest.raises(TemplateError, match="P"):
         Template(path, {}).application()
 
