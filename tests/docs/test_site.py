@@ -1,7 +1,6 @@
 import json
 import os
 import re
-import subprocess
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
+from support.interpreters import run
 from support.project import ROOT
 
 MKDOCS = ROOT / ".venv-docs/bin/mkdocs"
@@ -30,7 +30,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     command: list[str | Path] = [MKDOCS, "build", "--strict", "--config-file", CONFIG, "--site-dir", folder]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = run(*command, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Documentation built" in done.stderr  # --quiet would also hide warnings from --strict
     return folder

@@ -19,6 +19,7 @@ import pytest
 import mcp_roundtrip_tools.console
 from mcp_roundtrip_tools.new import command as new
 from support.documents import code_blocks, read_document
+from support.interpreters import output_of, run
 
 PAGE = "docs/tutorial/index.md"
 CREATE, RUN, CALL, REMOVE, TEST, RUN_FOR_USERS, CALLS_OF_BOB, *_ = code_blocks(PAGE, "sh")
@@ -35,9 +36,7 @@ ANSWERS = '{"order": "A-1002", "wish": {"euros": 20, "reason": "late"}, "sure": 
 def shell(command: str, folder: Path) -> str:
     # Variables of an outer make would make this one print the folders that it enters.
     env = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
-    done = subprocess.run(["sh", "-e", "-c", command], cwd=folder, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of("sh", "-e", "-c", command, cwd=folder, env=env)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +98,7 @@ def test_a_scope_admits_only_its_users(shop):
     admitted, refused = CALLS_OF_BOB.splitlines()
     with served(shop, RUN_FOR_USERS) as url:
         assert '"euros": 20' in shell(f"{admitted} ANSWERS='{ANSWERS}' URL={url}", shop)
-        done = subprocess.run(shlex.split(f"{refused} URL={url}"), cwd=shop, capture_output=True, text=True)
+        done = run(*shlex.split(f"{refused} URL={url}"), cwd=shop)
     assert done.returncode != 0
     assert "orders:refund" in done.stderr
 

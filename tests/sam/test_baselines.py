@@ -2,7 +2,6 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support import baselines, skips
+from support.interpreters import output_of, run
 from support.project import ROOT
 
 CHECKOV = Path(os.environ.get("CHECKOV", ROOT / ".venv-checkov/bin/checkov"))
@@ -34,16 +34,8 @@ def checkov(tmp_path_factory):
     # HOME: not the configuration of the user who runs this. No network, no account.
     environment = {"PATH": os.defpath, "HOME": str(folder), "LOG_LEVEL": "WARNING"}
     command: list[str | Path] = [CHECKOV, "--directory", folder, "--output", "json", "--soft-fail"]
-    done = subprocess.run(
-        [*command, "--config-file", configuration],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
+    printed = output_of(*command, "--config-file", configuration, cwd=folder, env=environment)
+    report = json.loads(printed)
     assert report["summary"]["parsing_errors"] == 0
     assert report["summary"]["passed"] > 200
     found: defaultdict[str, set[str]] = defaultdict(set)
@@ -75,7 +67,7 @@ def test_the_controls_find_exactly_the_exceptions_and_with_every_option_those_wi
     command: list[str | Path] = [GUARD, "validate", "--rules", RULES, "--data"]
     written = baselines.write(templates, tmp_path)
     report = ["--structured", "--output-format", "json", "--show-summary", "none"]
-    done = subprocess.run([*command, *written, *report], capture_output=True, text=True, check=False)
+    done = run(*command, *written, *report)
     assert done.returncode in (0, 19), done.stderr  # 19: rules failed
     refused = [rule for file in json.loads(done.stdout) for rule in file["not_compliant"]]
     found = [re.search(r"\[(CT\.[A-Z0-9]+\.PR\.\d+)\]", json.dumps(rule)) for rule in refused]

@@ -1,6 +1,5 @@
 import marshal
 import re
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -15,6 +14,7 @@ from packaging.requirements import Requirement
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import skips
+from support.interpreters import output_of, run
 from support.layers import (
     LAYER,
     OTHER_ARCHITECTURE,
@@ -75,11 +75,9 @@ third_party = [m.__file__ for m in sys.modules.values() if getattr(m, "__file__"
 print(*third_party, sep="\\n")
 """
     # -I and -S exclude the site-packages and the environment of this computer.
-    command = [sys.executable, "-I", "-S", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert any(line.startswith(f"{site}/mcp_roundtrip/") for line in done.stdout.splitlines())
-    assert "site-packages" not in done.stdout
+    printed = output_of(sys.executable, "-I", "-S", "-c", program, timeout=60)
+    assert any(line.startswith(f"{site}/mcp_roundtrip/") for line in printed.splitlines())
+    assert "site-packages" not in printed
 
 
 def test_every_module_of_the_layer_is_compiled_for_the_path_on_lambda(built):
@@ -182,6 +180,6 @@ def test_requirements_of_a_function_are_part_of_its_build(tmp_path):
     (tmp_path / "requirements.txt").write_text("anything\n")
     command = ["make", "--makefile", str(ROOT / "functions/Makefile"), "build-WeatherFunction"]
     env = environment() | {"ARTIFACTS_DIR": str(tmp_path / "out")}
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = run(*command, cwd=tmp_path, env=env)
     assert done.returncode != 0
     assert "requirements.txt" in done.stderr

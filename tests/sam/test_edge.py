@@ -1,6 +1,5 @@
 import json
 import re
-import subprocess
 from typing import Any
 
 from mcp_roundtrip.protocol.constants import HEADER_METHOD, HEADER_NAME
@@ -9,6 +8,7 @@ from mcp_roundtrip.server.task_methods import POLL_INTERVAL_MS
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, skips
+from support.interpreters import output_of
 from support.project import ROOT
 from support.transformed_template import WORKER_OF, declared_parameters, lint, properties, with_defaults
 
@@ -186,8 +186,7 @@ def routed(*requests: dict[str, Any], code: str = CODE) -> list[dict[str, Any]]:
     program = f"{code}\nconst requests = {json.dumps(requests)};\n" + (
         "console.log(JSON.stringify(requests.map(request => handler({request: request}))));"
     )
-    done = subprocess.run([node, "--eval", program], capture_output=True, text=True, check=True)
-    answer: list[dict[str, Any]] = json.loads(done.stdout)
+    answer: list[dict[str, Any]] = json.loads(output_of(node, "--eval", program))
     return answer
 
 

@@ -24,7 +24,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.run.services import ministack
-from support import forked_programs, skips
+from support import forked_programs, interpreters, skips
 from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
@@ -62,8 +62,7 @@ def as_stranger(
     *command: str, folder: Path, variables: Mapping[str, str], stdin: int = subprocess.DEVNULL
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder. Any exit status is returned."""
-    env = of_stranger(**variables)
-    return subprocess.run(command, cwd=folder, env=env, stdin=stdin, capture_output=True, text=True)
+    return interpreters.run(*command, cwd=folder, env=of_stranger(**variables), stdin=stdin)
 
 
 def shell(commands: str, folder: Path, **variables: str) -> str:

@@ -4,7 +4,6 @@ The CLI has no events of function URLs, of payload 1.0 or with multi-value heade
 """
 
 import json
-import subprocess
 from base64 import b64encode
 from typing import Any
 
@@ -13,19 +12,14 @@ import pytest
 from mcp_roundtrip.adapters.detect import SOURCES, detect
 from support.event_formats import FORMATS
 from support.event_sources import sent_by
+from support.interpreters import output_of
 from support.messages import call, headers
 from support.sam_build import SAM
 
 
 def published(*event: str) -> Any:
-    done = subprocess.run(
-        [SAM, "local", "generate-event", *event],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"SAM_CLI_TELEMETRY": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"},
-    )
-    return json.loads(done.stdout)
+    variables = {"SAM_CLI_TELEMETRY": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    return json.loads(output_of(SAM, "local", "generate-event", *event, env=variables))
 
 
 @pytest.mark.parametrize(

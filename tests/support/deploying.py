@@ -71,15 +71,7 @@ class Deployer:
             "SAM_CLI_POLL_DELAY": "0.05",
             "PYTHONPATH": str(interpreters.SITE / "fast_yaml"),
         }
-        return subprocess.run(
-            command,
-            cwd=self.folder,
-            env=env | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return interpreters.run(*command, cwd=self.folder, env=env | variables, stdin=subprocess.DEVNULL)
 
     def keep_artefact(self) -> None:
         """Upload the built artefact once: further deployments of it compress no code."""

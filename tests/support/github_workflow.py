@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from support.interpreters import run
 from support.project import ROOT
 
 WORKFLOWS = ROOT / ".github/workflows"
@@ -102,15 +103,8 @@ class Job:
         )
         given = {name: str(substitute(value, contexts)) for name, value in step.get("env", {}).items()}
         command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]]
-        done = subprocess.run(
-            command,
-            cwd=self.workspace,
-            env={**self.variables, **given},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        variables = {**self.variables, **given}
+        done = run(*command, cwd=self.workspace, env=variables, stdin=subprocess.DEVNULL)
         return Step(step["name"], "failure" if done.returncode else "success", done.stdout + done.stderr)
 
     def _action(self, step: Mapping[str, Any], contexts: Contexts) -> None:

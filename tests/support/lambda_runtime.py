@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
+from support.interpreters import output_of, run
 from support.sam_build import CACHE
 
 PACKAGES = ("awslambdaric==4.2.2", "boto3==1.40.0")
@@ -46,7 +47,7 @@ def _executable(candidate: str) -> Path | None:
     # A pyenv shim exists even when its version is not selected, so each candidate is run.
     try:
         program = "import sys; print(sys._base_executable)"
-        done = subprocess.run([candidate, "-c", program], capture_output=True, text=True, check=False)
+        done = run(candidate, "-c", program)
     except OSError:
         return None
     return Path(done.stdout.strip()) if done.returncode == 0 else None
@@ -69,8 +70,7 @@ def _packages(name: str) -> Path:
 def _install(name: str, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
     target = ["--target", str(folder), "--python-version", name.removeprefix("python"), *_wheels()]
-    done = subprocess.run([*command, *target], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(*command, *target)
     python = interpreter(name)
     assert python is not None
     # Lambda's packages are compiled, too.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
+from support.interpreters import run
 from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, cached, environment
 
@@ -33,9 +34,7 @@ def make_layer(
     copy = copy or copy_layer(folder)
     command = ["make", "--makefile", str(LAYER / "Makefile"), "build-RoundtripLayer", *variables]
     env = environment() | {"ARTIFACTS_DIR": str(folder / "out")} | environment_variables
-    return subprocess.run(
-        command, cwd=copy / "targets" / target, env=env, capture_output=True, text=True, check=False
-    )
+    return run(*command, cwd=copy / "targets" / target, env=env)
 
 
 def layer_of_runtime(runtime: str) -> Path:

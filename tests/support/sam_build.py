@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
-from support import skips
+from support import interpreters, skips
 from support.project import ROOT
 
 SAM = Path(os.environ.get("SAM", ROOT / ".venv-sam/bin/sam"))
@@ -64,7 +64,7 @@ def environment() -> dict[str, str]:
 def run(*command: str | Path, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command in `environment()` with these variables. Any exit status is returned."""
     env = environment() | variables
-    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False)
+    return interpreters.run(*command, cwd=cwd, env=env)
 
 
 def sam_build() -> Built:

@@ -4,13 +4,13 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 `make test` found no Node.js to install it with.
 """
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support import skips
+from support.interpreters import output_of
 
 FOLDER = Path(__file__).parents[2] / ".cache/typescript"
 
@@ -29,10 +29,6 @@ def run_module() -> RunModule:
 
     def run(text: str, given: str = "") -> str:
         command = [node, "--input-type=module", "--eval", text]
-        done = subprocess.run(
-            command, cwd=FOLDER, input=given, capture_output=True, text=True, timeout=TIMEOUT_S
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return output_of(*command, cwd=FOLDER, input=given, timeout=TIMEOUT_S)
 
     return run

@@ -1,5 +1,4 @@
 import json
-import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -9,6 +8,7 @@ import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.catalog.catalog import CatalogError, catalog_of, load_function_servers, main
+from support.interpreters import run
 from support.project import FUNCTIONS
 
 TOOL = """
@@ -162,6 +162,6 @@ def test_owners_whose_scopes_contradict_each_other_are_refused(tmp_path, one, tw
 def test_a_tool_that_models_refuse_is_in_the_catalog_and_its_line_is_shown(tmp_path):
     write(tmp_path, **{"one": TOOL.format(name="x" * 41), "front_door": ""})
     command = [sys.executable, "-m", "mcp_roundtrip_tools", "catalog", "--functions", str(tmp_path)]
-    written = subprocess.run(command, capture_output=True, text=True, check=True)
+    written = run(*command)
     assert f"{tmp_path / 'one/app.py'}:6: DefinitionWarning: {'x' * 41}: " in written.stderr
     assert "x" * 41 in (tmp_path / "front_door/catalog.json").read_text()

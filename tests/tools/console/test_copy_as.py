@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Final
 import pytest
 
 from support import skips
+from support.interpreters import output_of, run
 from support.project import FUNCTIONS
 from support.served_application import serve
 
@@ -103,15 +103,9 @@ def recorded():
     with serve(PROJECT / "template.yaml", parameters={"AuthMode": "none"}, log=lines.append) as app:
         calls = [{"method": "tools/call", **call} for call in CALLS.values()]
         given = {"web": str(WEB), "url": app.url("/mcp"), "calls": calls}
-        done = _run([node, str(RECORD)], json.dumps(given))
+        done = run(node, RECORD, input=json.dumps(given), timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr + "\n".join(lines[-20:])
         yield dict(zip(CALLS, json.loads(done.stdout), strict=True))
-
-
-def _run(command, text="", **options):
-    return subprocess.run(
-        command, input=text, capture_output=True, text=True, timeout=TIMEOUT_S, check=False, **options
-    )
 
 
 def last_message(body):
@@ -125,9 +119,8 @@ def test_the_curl_command_of_each_round_gets_the_same_response_again(recorded):
         skips.skip("curl", "the copied curl commands")
     for name in ("a question", "branches", "sampling", "a prompt", "an earlier version"):
         script = "\n".join(f"{command}\necho\necho ----" for command in recorded[name]["curl"])
-        done = _run(["bash", "-c", script])
-        assert done.returncode == 0, done.stderr
-        bodies = [last_message(each) for each in done.stdout.split("\n----\n") if each.strip()]
+        printed = output_of("bash", "-c", script, timeout=TIMEOUT_S)
+        bodies = [last_message(each) for each in printed.split("\n----\n") if each.strip()]
         for body, before in zip(bodies, recorded[name]["bodies"], strict=True):
             assert _comparable(body) == _comparable(before)
 
@@ -158,9 +151,7 @@ def test_the_python_programs_get_the_same_results(recorded, tmp_path):
     files = [tmp_path / f"{name.replace(' ', '_')}.py" for name in calls]
     for file, call in zip(files, calls.values(), strict=True):
         file.write_text(call["python"])
-    done = _run([sys.executable, "-c", RUN_ALL, *map(str, files)])
-    assert done.returncode == 0, done.stdout + done.stderr
-    printed = done.stdout.split("---- ")[1:]
+    printed = output_of(sys.executable, "-c", RUN_ALL, *files, timeout=TIMEOUT_S).split("---- ")[1:]
     for (name, call), text in zip(calls.items(), printed, strict=True):
         result, expected = json.loads(text[text.index("{") :]), _result(call)
         for member in expected.keys() & COMPARED:
@@ -179,6 +170,6 @@ def test_the_player_tests_pass_and_fail_for_another_result(recorded, tmp_path):
     (tmp_path / "test_changed.py").write_text(changed)
     options = ["-p", "no:cacheprovider", "-q", "--tb=short", "--import-mode=importlib"]
     variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = _run([sys.executable, "-m", "pytest", *options, str(tmp_path)], cwd=PROJECT, env=variables)
+    done = run(sys.executable, "-m", "pytest", *options, tmp_path, cwd=PROJECT, env=variables)
     assert f"1 failed, {len(recorded)} passed" in done.stdout, done.stdout
     assert "test_changed.py" in done.stdout

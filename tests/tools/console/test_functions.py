@@ -2,7 +2,6 @@
 
 import ast
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ import pytest
 
 from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
 from support import skips
+from support.interpreters import output_of
 from support.project import FUNCTIONS
 
 WEB: Final = FUNCTIONS.parent / "development/mcp_roundtrip_tools/console/web"
@@ -26,10 +26,7 @@ def call():
 
     def run(*calls: tuple[Any, ...]) -> list[Any]:
         given = json.dumps({"web": str(WEB), "calls": calls})
-        done = subprocess.run(
-            [node, str(PROGRAM)], input=given, capture_output=True, text=True, timeout=60, check=True
-        )
-        values: list[Any] = json.loads(done.stdout)
+        values: list[Any] = json.loads(output_of(node, PROGRAM, input=given, timeout=60))
         return values
 
     return run
@@ -99,8 +96,7 @@ def test_a_curl_command_quotes_what_a_shell_would_read(call):
     request = {"url": "http://127.0.0.1:3000/mcp", "headers": {"x-a": "it's"}, "body": body}
     (command,) = call(("copy_as/curl.js", "curl", {"request": request}))
     script = f"curl() {{ printf '%s\\n' \"$@\"; cat; }}\n{command}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
+    lines = output_of("bash", "-c", script).splitlines()
     assert "x-a: it's" in lines
     assert json.loads(lines[-1]) == body
 

@@ -1,7 +1,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.events import ASKABLE, function_events, stale_events
+from support.interpreters import output_of
 from support.project import ROOT
 from support.sample_events import EVENTS, STABLE, function_of
 
@@ -115,7 +115,6 @@ def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_na
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     shutil.copytree(EVENTS, tmp_path / "events")
     command = [sys.executable, "-m", "mcp_roundtrip_tools", "events", "--output", str(tmp_path / "events")]
-    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(*command, cwd=ROOT, env=variables)
     written = {path.relative_to(tmp_path / "events") for path in tmp_path.rglob("*.json")}
     assert written == {path.relative_to(EVENTS) for path in EVENTS.rglob("*.json")}

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support import cloudformation, forked_programs
+from support.interpreters import output_of
 from support.sam_build import run
 from support.transformed_template import stack as stack_of_this_application
 from support.transformed_template import transformed_file
@@ -36,9 +36,7 @@ def grown(tmp_path_factory):
 
 
 def test_the_tests_of_all_tools_pass(grown):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
-    done = subprocess.run(command, cwd=grown, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+    output_of(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests", cwd=grown)
 
 
 def test_the_sample_events_are_those_of_all_functions_and_the_code_has_no_findings(grown, monkeypatch):

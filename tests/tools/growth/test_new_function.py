@@ -17,14 +17,11 @@ from mcp_roundtrip_tools.growth.change import (
     render_test,
     write,
 )
+from support.interpreters import output_of, run
 from support.project import ROOT, TASK_TOOL, TOOL, contents, copy_project
 
 BIN = Path(sys.executable).parent
 LONGEST = "a" * MAX_NAME
-
-
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +55,7 @@ def make(project: Path, *variables: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--old-file", ready, f"VENV={environment}", "new-function", *variables]
     variables_of_make = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "NAME", "TASKS"}
     inherited = {name: value for name, value in os.environ.items() if name not in variables_of_make}
-    return subprocess.run(command, cwd=project, env=inherited, capture_output=True, text=True, check=False)
+    return run(*command, cwd=project, env=inherited)
 
 
 def test_function_test_events_template_entries_and_catalog_are_written(written, unwritten):
@@ -83,8 +80,7 @@ def test_function_test_events_template_entries_and_catalog_are_written(written, 
 
 def test_mypy_accepts_the_function_with_tasks(written):
     # The layer's folder is not on the path: mypy would check the whole package again.
-    done = run(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
-    assert done.returncode == 0, done.stdout
+    output_of(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
 
 
 def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
@@ -96,8 +92,7 @@ def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
         folder = tmp_path / f"{name}_{tasks}"
         write({folder / path: text for path, text in {**texts, f"test_{name}.py": test}.items()})
     for command in (("check",), ("format", "--check")):
-        done = run(BIN / "ruff", *command, "--config", ROOT / "pyproject.toml", tmp_path, cwd=ROOT)
-        assert done.returncode == 0, done.stdout
+        output_of(BIN / "ruff", *command, "--config", ROOT / "pyproject.toml", tmp_path, cwd=ROOT)
 
 
 @pytest.mark.parametrize(

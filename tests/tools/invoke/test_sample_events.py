@@ -2,12 +2,12 @@ import io
 import json
 import os
 import re
-import subprocess
 
 import pytest
 
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.command import main
+from support.interpreters import output_of
 from support.project import ROOT
 from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
 from support.served_application import serve
@@ -80,16 +80,8 @@ def test_the_commands_of_the_guide_play_three_rounds(port, tmp_path):
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     for command in commands:
         text = re.sub(r"\b(\d\.json)", rf"{tmp_path}/\1", command)
-        done = subprocess.run(
-            ["sh", "-c", text],
-            cwd=ROOT,
-            env={**variables, "PORT": str(port)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-    [block] = result(json.loads(done.stdout))["content"]
+        printed = output_of("sh", "-c", text, cwd=ROOT, env={**variables, "PORT": str(port)})
+    [block] = result(json.loads(printed))["content"]
     assert "Duplicate of Bug #4301" in block["text"]
 
 

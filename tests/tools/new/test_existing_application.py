@@ -14,6 +14,7 @@ from mcp_roundtrip_tools.template.reader import Template
 from support import skips
 from support.clients import Person, official
 from support.documents import code_blocks, read_document
+from support.interpreters import run
 from support.lambda_runtime import interpreter
 from support.project import edit
 from support.sam_applications import http, write_application
@@ -138,7 +139,7 @@ async def test_the_layer_of_another_stack_is_no_obstacle(tmp_path):
 
 def build(folder: Path) -> subprocess.CompletedProcess[str]:
     command = "make --dry-run --file layer/Makefile build-RoundtripLayer ARTIFACTS_DIR=/nowhere"
-    return subprocess.run(command.split(), cwd=folder, capture_output=True, text=True)
+    return run(*command.split(), cwd=folder)
 
 
 RUNTIMES = "CompatibleRuntimes: [python3.13]"

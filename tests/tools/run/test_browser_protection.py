@@ -1,7 +1,6 @@
 import os
 import platform
 import socket
-import subprocess
 import sys
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from mcp_roundtrip_tools.run.http.browser_protection import (
 )
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.issuer.issuer import User
+from support.interpreters import output_of
 from support.sam_applications import ONE_FUNCTION, write_application
 from support.served_application import serve
 from support.skips import LINUX
@@ -119,8 +119,7 @@ def status(app, sent, user=""):
     parts = urlsplit(url.format(**urls))
     head = f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(body)}"
     command = [sys.executable, "-I", "-c", CLIENT, str(parts.port), f"{head}\r\n\r\n{body}", user]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)
-    return int(found.stdout)
+    return int(output_of(*command))
 
 
 @needs_linux
