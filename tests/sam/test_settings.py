@@ -12,6 +12,7 @@ from support.option_values import ANOTHER
 from support.transformed_template import (
     AUTH_MODES,
     FOLDERS,
+    MAX_STACK_NAME,
     OPTIONS_PAGE,
     PLATFORM,
     declared_parameters,
@@ -69,7 +70,7 @@ def test_several_audiences_are_one_line():
 def test_the_layer_accepts_the_variables_of_every_function_with_every_option(function):
     for given in ({}, ANOTHER):
         variables = properties(function, **given)["Environment"]["Variables"]
-        loaded = load_settings({name: longest_value(value) for name, value in variables.items()})
+        loaded = load_settings({name: with_values(value) for name, value in variables.items()})
         assert loaded.issuer == "s" * MAX_STACK_NAME
 
 
@@ -101,40 +102,6 @@ def test_no_value_can_add_a_line(separator):
 MAX_ENVIRONMENT = 4_096
 MAX_PARAMETER = 4_096
 """Characters of a parameter of SSM in the standard tier, and of a parameter of a nested stack."""
-
-MAX_STACK_NAME = 25
-"""The longest name of a stack whose functions may have the longest names (test_limits.py)."""
-
-KEY = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
-NESTED = f"{'s' * MAX_STACK_NAME}-Platform-1A2B3C4D5E6F7"
-FUNCTION = f"arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:{'s' * MAX_STACK_NAME}_{'x' * 30}"
-LONGEST_VALUES = {
-    "AWS::AccountId": "123456789012",
-    "AWS::Partition": "aws-us-gov",
-    "AWS::Region": "us-gov-west-1",
-    "AWS::StackName": "s" * MAX_STACK_NAME,
-    "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.us-gov-west-1.amazonaws.com",
-    "ApprovalTable": f"{'s' * MAX_STACK_NAME}-ApprovalTable-A1B2C3D4E5F6",
-    "AuditLogs": f"{NESTED}-AuditLogs-A1B2C3D4E5F6",
-    "SettingsVersion": "1000",
-    "StateEncryptionKey.Arn": KEY,
-    "StateKey.Arn": KEY,
-    "TaskTable": f"{NESTED}-TaskTable-A1B2C3D4E5F6",
-}
-
-
-def longest_value(variable: str) -> str:
-    def value(reference: re.Match[str]) -> str:
-        name = reference[1]
-        if "WorkerFunctionVersion" in name:
-            return f"{FUNCTION}_worker:1000"
-        if name.endswith("TasksQueue"):
-            queue = f"{'s' * MAX_STACK_NAME}_{'x' * 30}_tasks"
-            return f"https://sqs.us-gov-west-1.amazonaws.com/123456789012/{queue}"
-        return LONGEST_VALUES[name]
-
-    return re.sub(r"\$\{([^}]+)\}", value, variable)
-
 
 PATTERNS = {
     "AllowedOrigins": "https://{}",
@@ -188,7 +155,7 @@ def test_every_list_has_a_documented_maximum():
 def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(function, given):
     traced = documented_block("Traces")["Environment"]["Variables"]
     own = properties(function, **given)["Environment"]["Variables"]
-    variables = {name: longest_value(value) for name, value in {**own, **traced}.items()}
+    variables = {name: with_values(value) for name, value in {**own, **traced}.items()}
     assert "${" not in str(variables)
     # Lambda measures the variables as JSON.
     left = MAX_ENVIRONMENT - len(json.dumps(variables, separators=(",", ":")))
@@ -196,4 +163,4 @@ def test_the_environment_of_a_function_fits_with_every_option_at_its_maximum(fun
 
 
 def test_the_settings_fit_into_a_parameter_of_ssm():
-    assert 2_500 < len(longest_value(text_of(**at_their_maximum()))) <= MAX_PARAMETER
+    assert 2_500 < len(with_values(text_of(**at_their_maximum()))) <= MAX_PARAMETER

@@ -51,18 +51,29 @@ DOMAIN = {
     "CertificateArn": "arn:aws:acm:eu-west-1:123456789012:certificate/1d2c3b4a",
 }
 
+MAX_STACK_NAME = 25
+"""The longest name of a stack whose functions may have the longest names (sam/test_limits.py)."""
+
+_STACK = "s" * MAX_STACK_NAME
+_KEY = "arn:aws-us-gov:kms:us-gov-west-1:123456789012:key/mrk-1234abcd12ab34cd56ef1234567890ab"
 VALUES = {
     "AWS::AccountId": "123456789012",
-    "AWS::Partition": "aws",
-    "AWS::Region": "eu-west-1",
-    "AWS::StackName": "tools",
-    "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.eu-west-1.amazonaws.com",
-    "AuditLogs": "tools-Platform-1A2B3C4D5E6F7-AuditLogs-A1B2C3D4E5F6",
-    "StateEncryptionKey.Arn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000001",
-    "StateKey.Arn": "arn:aws:kms:eu-west-1:123456789012:key/1d2c3b4a-0000-4000-8000-000000000000",
-    "TaskTable": "tools-Platform-1A2B3C4D5E6F7-TaskTable-A1B2C3D4E5F6",
+    "AWS::Partition": "aws-us-gov",
+    "AWS::Region": "us-gov-west-1",
+    "AWS::StackName": _STACK,
+    "Api.ApiEndpoint": "https://a1b2c3d4e5.execute-api.us-gov-west-1.amazonaws.com",
+    "ApprovalTable": f"{_STACK}-ApprovalTable-A1B2C3D4E5F6",
+    "AuditLogs": f"{_STACK}-Platform-1A2B3C4D5E6F7-AuditLogs-A1B2C3D4E5F6",
+    "SettingsVersion": "1000",
+    "StateEncryptionKey.Arn": _KEY,
+    "StateKey.Arn": _KEY,
+    "TaskTable": f"{_STACK}-Platform-1A2B3C4D5E6F7-TaskTable-A1B2C3D4E5F6",
+    "TasksQueue": f"https://sqs.us-gov-west-1.amazonaws.com/123456789012/{_STACK}_{'x' * 30}_tasks",
+    "WorkerFunctionVersion": (
+        f"arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function:{_STACK}_{'x' * 30}_worker:1000"
+    ),
 }
-"""What a deployment has in place of references in the settings."""
+"""What a deployment has in place of references in variables, as long as it can be."""
 
 
 def transformed_file(template: Path, **given: str) -> str:
@@ -176,7 +187,8 @@ def variables(function: str, *blocks: str, **given: str) -> dict[str, str]:
 def with_values(text: str, known: Mapping[str, str] | None = None) -> str:
     """Return an evaluated text as a deployment has it. `known` replaces VALUES."""
     values = {**VALUES, **(known or {})}
-    return re.sub(r"\$\{([^}]+)\}", lambda name: values[name[1]], text)
+    of_tool = r"\w+(TasksQueue|WorkerFunctionVersion)\w*"
+    return re.sub(r"\$\{([^}]+)\}", lambda name: values[re.sub(of_tool, r"\1", name[1])], text)
 
 
 def settings(text: str) -> dict[str, str]:
