@@ -7,7 +7,7 @@ from support.served_application import serve
 
 TEMPLATE = """
     Parameters:
-      Stage: {Type: String}
+      Stage: {Type: String, Default: dev}
     Globals: {Function: {Handler: app.handler, Timeout: 5}}
     Resources:
       Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
@@ -28,6 +28,7 @@ TEMPLATE = """
         Properties:
           CodeUri: odd
           Timeout: 1
+          Environment: {Variables: {NAME: odd}}
           Events: {One: {Type: HttpApi, Properties: {Path: "/odd/{do}", Method: GET}}}
       Broken:
         Type: AWS::Serverless::Function
@@ -49,6 +50,7 @@ SOURCES = {
         import in_layer
 
         def handler(event, context):
+            print("echo", event)
             return {
                 "event": event,
                 "pid": os.getpid(),
@@ -120,10 +122,14 @@ SOURCES = {
 }
 
 
+DEFAULTS = {"TEMPLATE": TEMPLATE, "SOURCES": SOURCES}
+
+
 @pytest.fixture
 def template(request, tmp_path):
-    """Write the application of the test module, TEMPLATE and SOURCES, and return the path of its template."""
-    return write_application(tmp_path, request.module.TEMPLATE, request.module.SOURCES)
+    """Write TEMPLATE and SOURCES, or those of the test module, and return the path of the template."""
+    template, sources = (getattr(request.module, name, each) for name, each in DEFAULTS.items())
+    return write_application(tmp_path, template, sources)
 
 
 @pytest.fixture

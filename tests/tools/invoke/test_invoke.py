@@ -14,37 +14,6 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.served_application import serve
 from tools.invoke.conftest import Invoke
 
-TEMPLATE = """
-    Parameters: {Colour: {Type: String, Default: blue}}
-    Globals: {Function: {Handler: app.handler, Timeout: 20}}
-    Resources:
-      Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}
-      Echo:
-        Type: AWS::Serverless::Function
-        Properties:
-          FunctionName: !Sub "${AWS::StackName}_echo"
-          CodeUri: functions/echo
-          Environment: {Variables: {COLOUR: !Ref Colour, KEY: !GetAtt Key.Arn}}
-      Fails: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/fails}}
-      Broken: {Type: AWS::Serverless::Function, Properties: {CodeUri: functions/broken}}
-    """
-
-SOURCES = {
-    "functions/echo/app.py": """
-        import os
-
-        def handler(event, context):
-            print("echo", event)
-            return {"event": event, "colour": os.environ["COLOUR"], "key": os.environ["KEY"]}
-        """,
-    "functions/fails/app.py": """
-        def handler(event, context):
-            raise ValueError("it fails")
-        """,
-    "functions/broken/app.py": "import no_such_module\n",
-}
-
-
 STAYS = """
 import os, time
 
@@ -64,12 +33,12 @@ def event(tmp_path):
 def test_the_response_is_printed_to_stdout_and_the_log_to_stderr(invoke, event):
     assert invoke("Echo", "-e", event)["event"] == {"a": "\x85"}
     opening, *printed = invoke.log
-    assert "local_echo" in opening
+    assert "Echo" in opening
     assert printed == ["echo {'a': '\\x85'}"]
 
 
 def test_a_signal_ends_the_function_and_is_named_by_the_exit_status(template, port, event):
-    (template.parent / "functions/echo/app.py").write_text(STAYS)
+    (template.parent / "echo/app.py").write_text(STAYS)
     options = ["-e", event, "--port", str(port), "--template", template]
     program = [sys.executable, "-m", "mcp_roundtrip_tools", "invoke", "Echo", *options]
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
@@ -82,7 +51,7 @@ def test_a_signal_ends_the_function_and_is_named_by_the_exit_status(template, po
 
 
 @pytest.mark.parametrize(
-    ("function", "error"), [("Fails", "ValueError"), ("Broken", "Runtime.ImportModuleError")]
+    ("function", "error"), [("Odd", "KeyError"), ("Broken", "Runtime.ImportModuleError")]
 )
 def test_a_function_that_fails_has_status_1_and_its_error_is_the_response(function, error, invoke, event):
     assert invoke(function, "-e", event, status=1)["errorType"] == error
@@ -94,16 +63,16 @@ def test_the_event_can_come_from_standard_input(invoke, monkeypatch):
 
 
 def test_keys_are_the_same_each_time(invoke, event):
-    first, second = (invoke("functions/echo", "-e", event)["key"] for _ in range(2))
+    first, second = (invoke("echo", "-e", event)["environment"]["KEY"] for _ in range(2))
     assert first == second
 
 
 def test_a_run_with_parameters_of_its_own_is_another_one(template, event, capsys):
-    values = (([], "blue"), (["--parameter", "Colour=red"], "red"), (["--env", "COLOUR=green"], "green"))
+    values = (([], "dev"), (["--parameter", "Stage=prod"], "prod"), (["--env", "STAGE=test"], "test"))
     with serve(template, log=None) as app:
         invoke = Invoke(template, int(app.url("").rpartition(":")[2]), capsys)
-        for options, colour in values:
-            assert invoke("Echo", "-e", event, *options)["colour"] == colour
+        for options, stage in values:
+            assert invoke("Echo", "-e", event, *options)["environment"]["STAGE"] == stage
         assert len(app.recorder.background_invocations()) == 1
 
 
@@ -119,22 +88,22 @@ def test_another_program_at_the_port_is_left_alone(location, template, event, ca
 
     program = HttpServer(respond, max_body=1_000).start()
     with closing(program):
-        assert Invoke(template, program.port, capsys)("Echo", "-e", event)["colour"] == "blue"
+        assert Invoke(template, program.port, capsys)("Echo", "-e", event)["environment"]["STAGE"] == "dev"
     assert asked == [("GET", "/console/")]
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["Nobody", "-e", "{event}"], r"Nobody; .*Echo \(echo\), Fails, Broken"),
+        (["Nobody", "-e", "{event}"], "Nobody; .*Echo, Odd, Broken, "),
         (["Echo"], "with -e"),
-        (["-e", "{event}"], r"template: Echo \(echo\), "),
+        (["-e", "{event}"], "template: Echo, Odd, "),
         (["Echo", "-e", "{folder}/missing.json"], "missing.json .*read"),
         (["Echo", "-e", "{folder}/template.yaml"], "template.yaml .*JSON"),
         (["Echo", "-e", "{event}", "--answers", "{{}}"], "with --round"),
         (["Echo", "-e", "{event}", "--round", "{event}"], "--round needs"),
         (["Echo", "-e", "-", "--round", "-"], "Only one"),
-        (["Echo", "-e", "{event}", "--parameter", "Color=red"], r"Colour\?"),
+        (["Echo", "-e", "{event}", "--parameter", "Stag=prod"], r"Stage\?"),
         (["Echo", "-e", "{event}", "--env", "=x"], "variable's name"),
     ],
 )

@@ -13,35 +13,6 @@ from support.project import edit
 from support.sam_applications import http, wait_until
 from support.served_application import serve
 
-TEMPLATE = """
-    Resources:
-      One:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.handler
-          CodeUri: one
-          Layers: [!Ref Layer]
-          Environment: {Variables: {NAME: first}}
-          Events: {Any: {Type: HttpApi, Properties: {Path: /one, Method: GET}}}
-      Two:
-        Type: AWS::Serverless::Function
-        Properties:
-          Handler: app.handler
-          CodeUri: two
-          Environment: {Variables: {NAME: two}}
-          Events: {Any: {Type: HttpApi, Properties: {Path: /two, Method: GET}}}
-      Layer: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: layer}}
-    """
-SOURCES = {
-    "layer/shared.py": "VALUE = 1\n",
-    "one/app.py": """
-        import os, shared
-        def handler(event, context):
-            return {"pid": os.getpid(), "value": shared.VALUE, "name": os.environ["NAME"]}
-        """,
-    "two/app.py": "import os\ndef handler(event, context):\n    return {'pid': os.getpid()}\n",
-}
-
 
 def is_running(pid):
     try:
@@ -65,26 +36,26 @@ def processes_started(app):
 
 def test_a_process_serves_several_requests(template):
     with serve(template) as app:
-        pids = {http(app.url("/one")).json()["pid"] for _ in range(3)}
+        pids = {http(app.url("/echo")).json()["pid"] for _ in range(3)}
         assert len(pids) == processes_started(app) == 1
     wait_until(lambda: not is_running(*pids))
     with pytest.raises(FunctionFailed):
-        app.invoke("Two", {})
+        app.invoke("Odd", {"do": "pid"})
     assert processes_started(app) == 1, "after the end, no process is started"
 
 
 def test_a_process_that_has_died_is_replaced(template):
     with serve(template, python=sys.executable) as app:
-        died = http(app.url("/two")).json()["pid"]
+        died = http(app.url("/echo")).json()["pid"]
         os.kill(died, signal.SIGKILL)
         wait_until(lambda: not process_exists(died))  # the run has noticed its end
-        assert http(app.url("/two")).json()["pid"] != died
+        assert http(app.url("/echo")).json()["pid"] != died
         assert processes_started(app) == 2
 
 
 def test_with_fresh_every_request_gets_a_new_process(template):
     with serve(template, fresh=True) as app:
-        pids = [http(app.url("/one")).json()["pid"] for _ in range(2)]
+        pids = [http(app.url("/echo")).json()["pid"] for _ in range(2)]
         assert pids[0] != pids[1]
         assert processes_started(app) == 2
         wait_until(lambda: not any(is_running(pid) for pid in pids))
@@ -97,35 +68,35 @@ def restarts(log: list[str]) -> list[tuple[str, str]]:
 
 def test_a_change_of_code_layer_or_template_takes_effect(template, log):
     with serve(template, watch_interval_s=0, log=log.append) as app:
-        first = http(app.url("/one")).json()
-        (template.parent / "layer/shared.py").write_text("VALUE = 'changed'\n")
-        second = http(app.url("/one")).json()
-        assert second["value"] == "changed"
+        first = http(app.url("/echo")).json()
+        (template.parent / "layer/in_layer.py").write_text("VALUE = 'changed'\n")
+        second = http(app.url("/echo")).json()
+        assert second["layer"] == "changed"
         wait_until(lambda: not is_running(first["pid"]))
-        edit(template, "Path: /one", "Path: /three")
-        edit(template, "first", "second")
-        assert http(app.url("/one")).status == 404
-        assert http(app.url("/three")).json()["name"] == "second"
+        edit(template, "Path: /echo,", "Path: /three,")
+        edit(template, "STAGE: !Ref Stage", "STAGE: second")
+        assert http(app.url("/echo")).status == 404
+        assert http(app.url("/three")).json()["environment"]["STAGE"] == "second"
         readable = template.read_text()
         template.write_text("Resources: [")
-        assert http(app.url("/three")).json()["name"] == "second"
-        (template.parent / "layer/shared.py").write_text("VALUE = 'saved meanwhile'\n")
-        assert http(app.url("/three")).json()["value"] == "changed"
+        assert http(app.url("/three")).json()["environment"]["STAGE"] == "second"
+        (template.parent / "layer/in_layer.py").write_text("VALUE = 'saved meanwhile'\n")
+        assert http(app.url("/three")).json()["layer"] == "changed"
         template.write_text(readable)
-        assert http(app.url("/three")).json()["value"] == "saved meanwhile"
+        assert http(app.url("/three")).json()["layer"] == "saved meanwhile"
         template.write_text(f"{readable}# a comment\n")
         app.current()
-    shared = f"{template.parent}/layer/shared.py"
-    expected = [(shared, "One"), (f"{template}", "One"), (shared, "One"), (f"{template}", "no function")]
+    shared = f"{template.parent}/layer/in_layer.py"
+    expected = [(shared, "Echo"), (f"{template}", "Echo"), (shared, "Echo"), (f"{template}", "no function")]
     assert restarts(log) == expected
     assert ["The error" in line for line in log if "corrected" in line] == [False, False, True]
 
 
 def test_files_are_read_at_most_once_in_the_interval(template):
     with serve(template, watch_interval_s=math.inf) as app:
-        before = http(app.url("/two")).json()
-        (template.parent / "two/app.py").write_text("handler = print\n")
-        assert http(app.url("/two")).json() == before
+        before = http(app.url("/odd/pid")).json()
+        (template.parent / "odd/app.py").write_text("handler = print\n")
+        assert http(app.url("/odd/pid")).json() == before
 
 
 def test_only_functions_affected_by_a_change_restart(template, log):
@@ -133,30 +104,30 @@ def test_only_functions_affected_by_a_change_restart(template, log):
     with serve(template, watch_interval_s=0, log=log.append) as app:
 
         def pids() -> list[int]:
-            return [http(app.url(path)).json()["pid"] for path in ("/one", "/two")]
+            return [http(app.url(path)).json()["pid"] for path in ("/echo", "/odd/pid")]
 
         first = pids()
-        for name in ("__pycache__/app.pyc", ".git/index", ".app.py.swp", "two.egg-info/PKG-INFO"):
-            (folder / "two" / name).parent.mkdir(exist_ok=True)
-            (folder / "two" / name).write_text("x")
-        (folder / "two/gone.py").symlink_to("nowhere")
+        for name in ("__pycache__/app.pyc", ".git/index", ".app.py.swp", "odd.egg-info/PKG-INFO"):
+            (folder / "odd" / name).parent.mkdir(exist_ok=True)
+            (folder / "odd" / name).write_text("x")
+        (folder / "odd/gone.py").symlink_to("nowhere")
         assert pids() == first
         assert not any("restarted" in line for line in log), "files that Python does not import"
-        (folder / "one/app.py").write_text((folder / "one/app.py").read_text() + "# changed\n")
+        (folder / "echo/app.py").write_text((folder / "echo/app.py").read_text() + "# changed\n")
         second = pids()
         assert (second[0] != first[0], second[1] == first[1]) == (True, True)
         template.write_text(template.read_text() + "# a comment\n")
         assert pids() == second
-        edit(template, "NAME: two", "NAME: 2")
+        edit(template, "NAME: odd", "NAME: other")
         third = pids()
         assert (third[0] == second[0], third[1] != second[1]) == (True, True)
-        (folder / "layer/shared.py").write_text("VALUE = 3\n")
+        (folder / "layer/in_layer.py").write_text("VALUE = 3\n")
         assert pids()[1] == third[1]
-    assert {(f"{folder}/one/app.py", "One"), (f"{template}", "no function")} <= set(restarts(log))
+    assert {(f"{folder}/echo/app.py", "Echo"), (f"{template}", "no function")} <= set(restarts(log))
 
 
 def test_a_request_is_answered_although_its_function_restarts_meanwhile(template, log):
-    source = template.parent / "two/app.py"
+    source = template.parent / "echo/app.py"
     source.write_text(
         "import pathlib, time\n"
         "def handler(event, context):\n"
@@ -166,7 +137,7 @@ def test_a_request_is_answered_although_its_function_restarts_meanwhile(template
         "    return 'ended'\n"
     )
     with serve(template, watch_interval_s=0, log=log.append) as app, ThreadPoolExecutor() as workers:
-        call = workers.submit(http, app.url("/two"))
+        call = workers.submit(http, app.url("/echo"))
         wait_until(lambda: any("begun" in line for line in log))
         source.write_text("handler = print\n")
         app.current()
@@ -175,17 +146,15 @@ def test_a_request_is_answered_although_its_function_restarts_meanwhile(template
 
 
 def test_keys_persist_over_a_change_of_the_template(template):
-    key = "  Key: {Type: AWS::KMS::Key, Properties: {KeySpec: ECC_NIST_P256, KeyUsage: SIGN_VERIFY}}\n"
-    template.write_text(template.read_text().replace("first", "!GetAtt Key.Arn") + key)
     with serve(template, watch_interval_s=0) as app:
-        before = app.functions()["One"].environment["NAME"]
+        before = app.functions()["Echo"].environment["KEY"]
         template.write_text(template.read_text() + "\n# changed\n")
-        assert app.functions()["One"].environment["NAME"] == before
+        assert app.functions()["Echo"].environment["KEY"] == before
         assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
 
 
 def test_no_process_is_left_running_at_the_end(template, log):
-    source = template.parent / "one/app.py"
+    source = template.parent / "echo/app.py"
     source.write_text(
         "import os, subprocess, time\n"
         "def handler(event, context):\n"
@@ -193,10 +162,10 @@ def test_no_process_is_left_running_at_the_end(template, log):
         "    print(os.getpid(), child.pid)\n"
         "    time.sleep(600)\n"
     )
-    edit(template, "Handler: app.handler", "Handler: app.handler\n      Timeout: 300")
+    edit(template, "Timeout: 5}", "Timeout: 300}")
     with ThreadPoolExecutor() as workers:
         with serve(template, python=sys.executable, log=log.append) as app:
-            call = workers.submit(app.invoke, "One", {})
+            call = workers.submit(app.invoke, "Echo", {})
             wait_until(lambda: bool(log))
         with pytest.raises(FunctionFailed):
             call.result(10)

@@ -38,7 +38,7 @@ def test_a_function_has_a_logical_id_a_folder_and_a_name(reference, name):
 @pytest.mark.parametrize(
     ("reference", "reason"),
     [
-        (None, "template: OrdersWorkerFunction"),
+        (None, "template: OrdersWorkerFunction (orders_worker), OrdersFunction (orders), "),
         ("order", "order; it has "),
         ("", "no function ; "),
         ("src", " Greeter, Odd"),
