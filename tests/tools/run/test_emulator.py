@@ -1,7 +1,7 @@
 import re
 import urllib.error
 import urllib.request
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import boto3
@@ -29,7 +29,6 @@ INDEX = {
 }
 STORAGE = Storage({"Orders": {**KEY, "GlobalSecondaryIndexes": [INDEX]}}, ("local-reports",))
 CREDENTIALS = Credentials.random()
-SIGNED = {"aws_access_key_id": CREDENTIALS.access_key_id, "aws_secret_access_key": "any"}
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +46,17 @@ def url(emulator):
 
 
 @pytest.fixture(scope="module")
-def dynamodb(url):
-    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **SIGNED)
-    yield client
-    client.close()
+def connect(url):
+    """Return a boto3 client of a service, with these options in place of the usual ones."""
+    with ExitStack() as stack:
+        usual = {"endpoint_url": url, "region_name": "us-east-1", "aws_secret_access_key": "any"}
+        usual["aws_access_key_id"] = CREDENTIALS.access_key_id
+        yield lambda name, **options: stack.enter_context(closing(boto3.client(name, **{**usual, **options})))
 
 
 @pytest.fixture(scope="module")
-def s3(url):
-    client = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **SIGNED)
-    yield client
-    client.close()
+def dynamodb(connect):
+    return connect("dynamodb")
 
 
 def test_a_declared_table_and_its_index_exist(dynamodb):
@@ -79,14 +78,10 @@ def test_a_table_declared_later_is_created_and_others_keep_their_data(emulator, 
 
 
 @pytest.mark.parametrize("version", ["s3", "s3v4"])
-def test_a_presigned_url_works_without_further_credentials(s3, url, version):
-    s3.put_object(Bucket="local-reports", Key="report", Body=b"done")
-    config = Config(signature_version=version)
-    with closing(
-        boto3.client("s3", endpoint_url=url, region_name="us-east-1", config=config, **SIGNED)
-    ) as signer:
-        report = {"Bucket": "local-reports", "Key": "report"}
-        link = signer.generate_presigned_url("get_object", Params=report)
+def test_a_presigned_url_works_without_further_credentials(connect, version):
+    connect("s3").put_object(Bucket="local-reports", Key="report", Body=b"done")
+    signer = connect("s3", config=Config(signature_version=version))
+    link = signer.generate_presigned_url("get_object", Params={"Bucket": "local-reports", "Key": "report"})
     from_a_page = urllib.request.Request(link, headers={"Sec-Fetch-Site": "cross-site"})
     with urllib.request.urlopen(from_a_page) as response:
         assert response.read() == b"done"
@@ -96,12 +91,9 @@ def test_a_presigned_url_works_without_further_credentials(s3, url, version):
     refused.value.close()
 
 
-def test_requests_with_other_credentials_are_refused(url):
-    foreign_credentials = {"aws_access_key_id": "foreign", "aws_secret_access_key": "any"}
-    client = boto3.client("dynamodb", endpoint_url=url, region_name="us-east-1", **foreign_credentials)
+def test_requests_with_other_credentials_are_refused(connect):
     with pytest.raises(ClientError, match=r"UnrecognizedClientException.*AWS_ACCESS_KEY_ID"):
-        client.list_tables()
-    client.close()
+        connect("dynamodb", aws_access_key_id="foreign").list_tables()
 
 
 @pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site"])
