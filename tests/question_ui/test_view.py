@@ -185,6 +185,10 @@ def test_a_user_may_take_longer_than_a_host_to_let_the_result_pass(show: Show) -
     show(ASKED, *ANSWERED[:1], waits, SEND, GOES_ON, answers=DONE)
 
 
+def test_the_result_is_shown_while_a_user_considers_whether_to_let_it_pass(show: Show) -> None:
+    show(ASKED, *ANSWERED, ("see", "orders runs at db-1"), answers=DONE, isUndecided=True)
+
+
 def test_a_result_that_a_user_considers_for_too_long_is_not_passed_on_again(show: Show) -> None:
     second = ("evaluate", "count = 0; setTimeout = (end) => { if (++count === 2) queueMicrotask(end); }")
     copied = ("see", "copy it into the conversation")

@@ -48,6 +48,28 @@ class Deployment:
     delegated: bool = False
     revoked: Sequence[str] = ()
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment variables of the deployment."""
+        encryption = (
+            {
+                "MCP_STATE_ENCRYPTION_KEY_ARN": self.mac_keys[0],
+                "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": ",".join(self.mac_keys[1:]),
+            }
+            if self.mac_keys
+            else {"MCP_STATE_ENCRYPTION": "disabled"}
+        )
+        return {
+            "MCP_AUTH_MODE": "none",
+            "MCP_ISSUER": BINDING.issuer,
+            "MCP_AUDIENCE": BINDING.audience,
+            "MCP_STATE_SIGNING": "delegated" if self.delegated else "direct",
+            "MCP_STATE_KEY_ARN": self.keys[0],
+            "MCP_TRUSTED_STATE_KEY_ARNS": ",".join(self.keys[1:]),
+            "MCP_REVOKED_CERTIFICATES": ",".join(self.revoked),
+            **encryption,
+        }
+
     def environment(
         self,
         kms: AwsClient,
@@ -57,26 +79,7 @@ class Deployment:
         on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
     ) -> RequestStateCodec:
         """Return the codec of a new execution environment, which has not called KMS yet."""
-        encryption = (
-            {
-                "MCP_STATE_ENCRYPTION_KEY_ARN": self.mac_keys[0],
-                "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS": ",".join(self.mac_keys[1:]),
-            }
-            if self.mac_keys
-            else {"MCP_STATE_ENCRYPTION": "disabled"}
-        )
-        settings = load_settings(
-            {
-                "MCP_AUTH_MODE": "none",
-                "MCP_ISSUER": BINDING.issuer,
-                "MCP_AUDIENCE": BINDING.audience,
-                "MCP_STATE_SIGNING": "delegated" if self.delegated else "direct",
-                "MCP_STATE_KEY_ARN": self.keys[0],
-                "MCP_TRUSTED_STATE_KEY_ARNS": ",".join(self.keys[1:]),
-                "MCP_REVOKED_CERTIFICATES": ",".join(self.revoked),
-                **encryption,
-            }
-        )
+        settings = load_settings(self.variables)
         protection = StateProtection(settings, OneClient(kms), clock, secrets.token_bytes, on_issued)
         with patch.object(state_codec_factory, "kernel_random", random):
             return protection.codec
