@@ -1,6 +1,6 @@
 """MCP Inspector's command line with template.yaml over HTTP: what it checks, and its options.
 
-tests/clients/test_real_clients.py has its calls, and test_python_clients.py every feature of the examples.
+tests/clients/test_real_clients.py has its calls.
 """
 
 from functools import partial

@@ -153,7 +153,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         ".venv-ministack/bin/hypercorn .cache/typescript/package-lock.json "
         ".cache/inspector/package-lock.json && "
         ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
-        "tests/e2e/test_python_clients.py tests/e2e/test_inspector.py",
+        "tests/e2e/test_connecting.py tests/e2e/test_inspector.py",
     ),
     "hosts": Group(hosts, "make hosts"),
     "conformance": Group(conformance, "make conformance"),

@@ -53,20 +53,6 @@ class Connected:
 
     client: Any
 
-    @property
-    def protocol_version(self) -> str | None:
-        version: str | None = self.client.protocol_version
-        return version
-
-    async def lists(self) -> Mapping[str, Sequence[Any]]:
-        client = self.client
-        return {
-            "tools": (await client.list_tools()).tools,
-            "prompts": (await client.list_prompts()).prompts,
-            "resources": (await client.list_resources()).resources,
-            "templates": (await client.list_resource_templates()).resource_templates,
-        }
-
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the structured content of a tool result, or its text as `text`."""
         result = await self.client.call_tool(name, dict(arguments))
@@ -82,12 +68,7 @@ class Connected:
         """Return the text of the only contents of a resource."""
         return block_of((await self.client.read_resource(uri)).contents)
 
-    async def complete(self, ref: Reference, name: str, value: str) -> list[str]:
-        found: list[str] = (await self.client.complete(ref, {"name": name, "value": value})).completion.values
-        return found
 
-
-Reference = types.PromptReference | types.ResourceTemplateReference
 Connect = Callable[[str, Person], AbstractAsyncContextManager[Connected]]
 
 

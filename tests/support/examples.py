@@ -23,7 +23,6 @@ DOCUMENT = {
     ),
     "uri": "file:///home/ada/engine/notes.md",
 }
-TOKYO_FORECAST = "weather://forecast/Tokyo%2C%20Japan"
 PRICES = "provision://prices"
 
 ORDERS = {"name": "orders"}
