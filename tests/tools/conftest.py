@@ -64,7 +64,7 @@ SOURCES = {
             }
         """,
     "odd/app.py": """
-        import os, subprocess, time
+        import os, time
 
         def handler(event, context):
             do = event["pathParameters"]["do"] if "pathParameters" in event else event["do"]
@@ -80,8 +80,6 @@ SOURCES = {
                 return "x" * (6 * 1024 * 1024 + 101)
             if do == "malformed":
                 return {"statusCode": "many"}
-            if do == "child":
-                return {"pid": os.getpid(), "child": subprocess.Popen(["sleep", "600"]).pid}
             if do == "nap":
                 time.sleep(0.4)
             return {"pid": os.getpid()}

@@ -1,4 +1,4 @@
-"""Tools that find the limits of a client: many questions, rounds without a question, a page, metadata."""
+"""Tools that find the limits of a client: many questions, rounds without a question, a page."""
 
 from mcp_roundtrip import Context, Server
 
@@ -29,12 +29,6 @@ def visit(ctx: Context, url: str) -> dict[str, str]:
     """Send the user to a page."""
     ctx.elicit_url("page", "Visit the page.", url, done=lambda: True)
     return {"visited": url}
-
-
-@server.tool
-def numbers(count: int) -> list[int]:
-    """Return structured content that is not an object."""
-    return list(range(count))
 
 
 handler = server.lambda_handler

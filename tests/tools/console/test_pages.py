@@ -33,20 +33,20 @@ def test_everything_the_server_offers_is_listed(console):
         ("texts", "main h1"),
         ("open", "#/nowhere"),
         ("texts", "main h1"),
-        ("open", "#/tools/large"),
+        ("open", "#/tools/image"),
         ("evaluate", "document.title"),
         ("texts", ".sidebar [aria-current=page]"),
         ("evaluate", "document.activeElement.tagName"),
     )
     groups, names, heading, functions, left_out, *others = seen
-    assert groups == ["Tools9", "Prompts1", "Resources1", "Resource templates1", "Runner"]
+    assert groups == ["Tools8", "Prompts1", "Resources1", "Resource templates1", "Runner"]
     assert names[:2] == ["new_database", "every_type"]
     assert names[-3:] == ["greet", "index", "Notes"]
     assert (heading, functions) == (["Console tests"], ["FrontDoor", "Tools"])
     assert [line.partition(": ")[0] for line in left_out] == ["Node.Runtime"]
     assert others[:2] == ["Console tests · console-tests", ["No such tool"]]
     assert ["no such page" in title for title in others[2]] == [True]
-    assert others[3:] == ["large · console-tests", ["large"], "H1"]
+    assert others[3:] == ["image · console-tests", ["image"], "H1"]
 
 
 def test_the_list_is_searched_and_walked_with_the_keyboard(console):

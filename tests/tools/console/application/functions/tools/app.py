@@ -114,18 +114,6 @@ def image() -> tuple[Image, ResourceLink]:
     return Image(base64.b64decode(PIXEL), "image/png"), ResourceLink("notes://index", "index")
 
 
-@server.tool
-def large(ctx: Context, kilobytes: int = 34) -> int:
-    """Carry a large state."""
-    text = ctx.step("text", make_text, kilobytes)
-    ctx.elicit("sure", f"The state has {len(text)} bytes. Go on?", bool)
-    return len(text)
-
-
-def make_text(kilobytes: int) -> str:
-    return base64.b64encode(bytes(range(256)) * (3 * kilobytes)).decode()
-
-
 @server.prompt(title="Greet somebody")
 def greet(name: str, language: str = "English") -> str:
     """Greet in a language.
