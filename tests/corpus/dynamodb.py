@@ -5,11 +5,14 @@ size. A test compares it with moto.
 """
 
 import json
-import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from moto.dynamodb.comparisons import get_filter_expression
+from moto.dynamodb.models.dynamo_type import DynamoType
+from moto.dynamodb.models.dynamo_type import Item as MotoItem
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
@@ -19,7 +22,6 @@ Item = dict[str, Any]
 _TOKEN: Final = re.compile(r"\s*([=<>(),]|[\w#:.]+)")
 _UPDATE: Final = re.compile(r"(SET|ADD|REMOVE) (.*?)(?= (?:SET|ADD|REMOVE) |$)")
 _CLAUSE: Final = re.compile(r" = | ")
-_COMPARE: Final = {"=": operator.eq, "<": operator.lt, ">": operator.gt}
 
 
 class Refusal(ServiceFault):
@@ -160,46 +162,6 @@ def _updated(item: Item, request: Mapping[str, Any]) -> Item:
 
 
 def _holds(expression: str, request: Mapping[str, Any], item: Item) -> bool:
-    tokens = _TOKEN.findall(expression)
-    names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
-
-    def operand(text: str) -> Any:
-        attribute = values[text] if text.startswith(":") else item.get(names.get(text, text))
-        if attribute is None:
-            return None
-        [(kind, value)] = attribute.items()
-        return (kind, int(value) if kind == "N" else value)
-
-    def either() -> bool:
-        found = both()
-        while tokens[:1] == ["OR"]:
-            tokens.pop(0)
-            found = both() or found
-        return found
-
-    def both() -> bool:
-        found = one()
-        while tokens[:1] == ["AND"]:
-            tokens.pop(0)
-            found = one() and found
-        return found
-
-    def one() -> bool:
-        token = tokens.pop(0)
-        if token == "(":
-            found = either()
-            tokens.pop(0)
-            return found
-        if token in ("attribute_not_exists", "attribute_exists"):
-            _, name, _ = tokens.pop(0), tokens.pop(0), tokens.pop(0)
-            return (operand(name) is None) is (token == "attribute_not_exists")
-        sign, other = tokens.pop(0), tokens.pop(0)
-        first, second = operand(token), operand(other)
-        return (
-            first is not None
-            and second is not None
-            and first[0] == second[0]
-            and _COMPARE[sign](first, second)
-        )
-
-    return either()
+    names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+    key, sort_key = (DynamoType(item.get(name, {"S": ""})) for name in ("pk", "sk"))
+    return bool(get_filter_expression(expression, names, values).expr(MotoItem(key, sort_key, item)))
