@@ -123,15 +123,6 @@ def test_a_plain_call_stays_within_its_budget_of_modules(loaded):
     assert len(libraries) <= LIBRARY_BUDGET, sorted(libraries)
 
 
-def test_a_front_door_imports_neither_the_engine_nor_pydantic():
-    """Both take most of the time of a cold start, and a front door runs no tool."""
-    code = "import sys; from mcp_roundtrip import FrontDoor; print(*sys.modules)"
-    done = run_program(code)
-    heavy = ("pydantic", "mcp_roundtrip.engine.", "mcp_roundtrip.schema")
-    light = {"mcp_roundtrip.engine.deadline", "mcp_roundtrip.engine.journal"}
-    assert [name for name in done.stdout.split() if name.startswith(heavy) and name not in light] == []
-
-
 def test_a_confirmation_does_not_load_pydantic():
     code = """
 import sys

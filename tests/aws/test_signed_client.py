@@ -26,8 +26,6 @@ FAILING = respond(500, {"__type": "KMSInternalException"})
 DAMAGED = {
     "closed without a response": send(b"", close=True),
     "reset": reset,
-    "closed in the body": send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", close=True),
-    "no HTTP": send(b"SSH-2.0-OpenSSH_9.9\r\n\r\n", close=True),
 }
 
 
@@ -246,36 +244,27 @@ def test_a_session_token_or_a_path_that_is_no_header_is_an_error():
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
-INCOMPLETE = {
-    "a head": HEAD,
-    "a header": HEAD + b"X-A: b\r\nContent-Length: 1",
-    "a body": HEAD + b"Content-Length: 3\r\n\r\n{}",
-    "no last chunk": CHUNKED + b"2\r\n{}\r\n",
-    "an interim response": b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+NO_RESPONSE = {
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", False),
+    "a head": (HEAD, True),
+    "a header": (HEAD + b"X-A: b\r\nContent-Length: 1", True),
+    "a body": (HEAD + b"Content-Length: 3\r\n\r\n{}", True),
+    "no last chunk": (CHUNKED + b"2\r\n{}\r\n", True),
+    "an interim response": (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", True),
+    "another version": (b"HTTP/2 200 OK\r\n\r\n", False),
+    "a chunk with a negative length": (CHUNKED + b"-5\r\n", False),
+    "a chunk that is too long": (CHUNKED + b"2\r\n{}}}\r\n0\r\n\r\n", False),
+    "too many headers": (HEAD + b"A: b\r\n" * 101 + b"\r\n", False),
 }
+"""Bytes that are no response, and whether the server closes the connection after them."""
 
 
-@pytest.mark.parametrize("wire", INCOMPLETE.values(), ids=INCOMPLETE)
-def test_an_incomplete_response_is_no_response(wire):
-    reply = send(wire, close=True)
-    with calling(reply, retries=retry_connection) as call, fails_with("ConnectionClosedError", NoResponse):
-        call()
-    assert len(call.server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "wire",
-    [
-        b"HTTP/2 200 OK\r\n\r\n",
-        CHUNKED + b"-5\r\n",
-        CHUNKED + b"2\r\n{}}}\r\n0\r\n\r\n",
-        HEAD + b"A: b\r\n" * 101 + b"\r\n",
-    ],
-)
-def test_an_invalid_response_is_no_response(wire):
-    with calling(send(wire), retries=retry_connection) as call:
+@pytest.mark.parametrize(("wire", "closes"), NO_RESPONSE.values(), ids=NO_RESPONSE)
+def test_an_incomplete_or_invalid_response_is_no_response(wire, closes):
+    with calling(send(wire, close=closes), retries=retry_connection) as call:
         with fails_with("ConnectionClosedError", NoResponse):
             call()
+        assert len(call.server.requests) == 1
         assert call() == {}
     assert call.server.connections_used == [1, 2]
 
