@@ -19,8 +19,9 @@ from lease_renewals import MINUTES, Clock, claim_lease, renew_for_minutes
 from mcp_roundtrip.aws.dynamodb import DynamoStore, from_attributes
 from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION, TASKS_GET, TASKS_UPDATE
+from mcp_roundtrip.protocol.constants import TASKS_GET, TASKS_UPDATE
 from mcp_roundtrip.tasks.store_interface import Item, item_size
+from mcp_roundtrip_testing import WITH_TASKS
 from mcp_roundtrip_tools import events as messages
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
@@ -38,7 +39,6 @@ WORKER_TIMEOUT_S = 60
 
 HYDERABAD = {"location": "Hyderabad"}
 ORDERS = {"name": "orders"}
-WITH_TASKS = {**messages.ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
 
 FRONT_DOOR, TOOL, WORKER = "front door", "tool", "worker"
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.server.state_carrier import LARGE_STATE
 from mcp_roundtrip.server.task_carrier import MAX_CAPABILITIES
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.tasks.store_interface import MAX_ITEM
-from mcp_roundtrip_tools import events as messages
+from mcp_roundtrip_testing import EVERYTHING, WITH_TASKS
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import examples as samples
 from support.deployment import Deployment
@@ -64,7 +64,7 @@ def lines():
     with serve(ROOT / "template.yaml", parameters={"AuthMode": "none"}, log=log) as app:
 
         def call(name: str, arguments: Any, *values: str, tasks: bool = False, **more: Any) -> None:
-            meta = {META_CLIENT_CAPABILITIES: samples.WITH_TASKS if tasks else messages.ASKABLE}
+            meta = {META_CLIENT_CAPABILITIES: WITH_TASKS if tasks else EVERYTHING}
             given = {"meta": meta, "name": name, "arguments": arguments}
             asked = rpc(app.url(), "tools/call", **given, **more).json()
             for value in values:

@@ -16,6 +16,7 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath, declare
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
+from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.growth.entries import TEMPLATE, tool_functions
@@ -29,12 +30,9 @@ Event = dict[str, Any]
 RECEIVED_AT = 1_785_196_800.0
 """The time of all events in epoch seconds: the date of the protocol revision."""
 
-ASKABLE: Mapping[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
-"""Capabilities of a client that supports every kind of question."""
-
 
 def message(
-    method: str, *, number: int = 1, capabilities: Mapping[str, Any] = ASKABLE, **params: Any
+    method: str, *, number: int = 1, capabilities: Mapping[str, Any] = WITH_TASKS, **params: Any
 ) -> Event:
     """Return a JSON-RPC request with the id `number`. It is also the event of a direct invocation."""
     meta = client_meta({"name": "sample-events", "version": "1.0.0"}, capabilities)
@@ -89,8 +87,8 @@ def function_events(folder: str, server: Server, written: Path) -> dict[str, Eve
 
 
 def _capabilities(requires: Iterable[CapabilityPath]) -> Mapping[str, Any]:
-    """Return the capabilities of a client that can be asked, and that a tool accepts."""
-    declared: dict[str, Any] = deepcopy({**ASKABLE})
+    """Return the capabilities of a client that can be asked and has tasks, and that a tool accepts."""
+    declared: dict[str, Any] = deepcopy({**WITH_TASKS})
     for path in requires:
         declare(declared, path)
     return declared

@@ -1,14 +1,5 @@
 """Names, arguments and answers of the examples in `functions/`."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from mcp_roundtrip.protocol.constants import TASKS_EXTENSION
-from mcp_roundtrip_tools.events import ASKABLE
-
-WITH_TASKS: Mapping[str, Any] = {**ASKABLE, "extensions": {TASKS_EXTENSION: {}}}
-"""Capabilities of a client that also supports tasks."""
-
 WORK_ITEMS, APPROVAL = "/tools/work_items", "/tools/approval"
 
 HYDERABAD = {"location": "Hyderabad"}

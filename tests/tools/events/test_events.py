@@ -7,8 +7,9 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXTENSION
+from mcp_roundtrip_testing import WITH_TASKS
 from mcp_roundtrip_tools.client.sample_values import sample_value
-from mcp_roundtrip_tools.events import ASKABLE, function_events, stale_events
+from mcp_roundtrip_tools.events import function_events, stale_events
 from support.interpreters import output_of
 from support.project import ROOT
 from support.sample_events import EVENTS, STABLE, function_of
@@ -68,14 +69,14 @@ def test_a_function_has_an_event_for_each_tool(tmp_path):
 def test_the_event_of_a_tool_declares_the_capabilities_that_the_tool_requires(tmp_path):
     demanding = Server("orders")
 
-    @demanding.tool(requires=["sampling.tools"], task="required")
+    @demanding.tool(requires=["extensions.com.example/orders"], task="optional")
     def find_order(number: str) -> str:
         """Find an order."""
         return number
 
     event = function_events("shop", demanding, tmp_path)["shop/find_order.json"]
     declared = json.loads(event["body"])["params"]["_meta"][META_CLIENT_CAPABILITIES]
-    assert declared == {**ASKABLE, "sampling": {"tools": {}}, "extensions": {TASKS_EXTENSION: {}}}
+    assert declared == {**WITH_TASKS, "extensions": {TASKS_EXTENSION: {}, "com.example/orders": {}}}
 
 
 def test_an_event_that_is_named_after_a_removed_tool_is_stale(tmp_path):
