@@ -210,5 +210,5 @@ def rounds_of(invoke: Invoke, file: str) -> list[tuple[Any, Any]]:
         played.append((event, response))
         return response
 
-    list(next_rounds(record, function_of(file), stable_events()[file], given_answers(EVENTS)))
-    return played
+    next_rounds(record, function_of(file), stable_events()[file], given_answers(EVENTS))
+    return played[: len(ROUNDS[file])]  # a call that becomes a task is played again

@@ -32,9 +32,9 @@ class GivenAnswers:
             try:
                 response: Response = input_response(request, self.by_key[key])
             except ValueError as error:
-                raise usage_error(f"ANSWERS: {key}: {error}.") from None
+                raise usage_error(f"{key}: {error}.") from None
             if not isinstance(response, dict):
-                raise usage_error(f"ANSWERS: the answer to {key} ({method}) must be a JSON object.")
+                raise usage_error(f"{key}: the answer to {method} must be a JSON object.")
             return response
         if method == "sampling/createMessage" and self.sample is not None:
             return sampled_message(self.sample)

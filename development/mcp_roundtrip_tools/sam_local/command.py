@@ -12,10 +12,9 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,7 +25,7 @@ from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deploy.environments import INSTALLED
 from mcp_roundtrip_tools.events import write
-from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of
+from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of, task_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.options import add_template_options, read_variables
@@ -80,7 +79,8 @@ def live_events(invoke: Invoke, folder: Path) -> dict[str, Any]:
         place = path.relative_to(folder)
         if place.parts[0] != LIVE and len(place.parts) > 1:
             try:
-                rounds = live_rounds(invoke, place.parent.name, _read(path), given)
+                with redirect_stdout(None):  # a stand-in prints e-mails, and no event continues these calls
+                    rounds = next_rounds(invoke, place.parent.name, _read(path), given)
             except (TemplateError, CallFailed) as error:
                 print(f"{path} is left out: {error}", file=sys.stderr)
                 continue
@@ -89,23 +89,23 @@ def live_events(invoke: Invoke, folder: Path) -> dict[str, Any]:
     return found
 
 
-def live_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> list[Any]:
-    """Return the events of the rounds after the first. Raises TemplateError, and CallFailed for an answer."""
-    play = partial(next_rounds, invoke, function, event, given)
-    with redirect_stdout(None):  # a stand-in prints e-mails, and no event continues these calls
-        count = sum(1 for _ in play())
-        # A repeated round of a call that is a task returns the task. So the last round has not run.
-        return list(islice(play(), count))
+def next_rounds(
+    invoke: Invoke, function: str, event: Any, given: GivenAnswers, most: int = MAX_ROUNDS - 1
+) -> list[Any]:
+    """Return the events of the rounds after the first: at most `most`, while the responses ask.
 
-
-def next_rounds(invoke: Invoke, function: str, event: Any, given: GivenAnswers) -> Iterator[Any]:
-    """Yield the event of each round after the first, while the responses ask. It is invoked afterwards."""
-    for _ in range(1, MAX_ROUNDS):
-        response = invoke(function, event)
+    Raises TemplateError, and CallFailed for an answer.
+    """
+    played = [event]
+    while len(played) <= most:
+        response = invoke(function, played[-1])
+        if task_of(response):
+            # A repeated round of a call that is a task returns the task. So play it without its last round.
+            return next_rounds(invoke, function, event, given, len(played) - 1)
         if not (requests := requests_of(response)) or _opens_page(requests):
-            return
-        event = next_event(event, response, lambda asked: _answers(asked, given))
-        yield event
+            break
+        played.append(next_event(played[-1], response, lambda asked: _answers(asked, given)))
+    return played[1:]
 
 
 def _opens_page(requests: Requests) -> bool:
@@ -167,7 +167,9 @@ def _serve(given: argparse.Namespace) -> None:
             written = live_events(partial(invoke_in, app), events)
             shutil.rmtree(events / LIVE, ignore_errors=True)  # those of an earlier run have other keys
             write(events, {**written, ENV_VARS: container_variables(app, in_network)})
-            text = next_command(written, lambda folder: find_function(app.current(), folder).logical_id, host)
+            text = next_command(
+                written, lambda folder: find_function(app.current(), folder).logical_id, host, app.folder
+            )
             print(f"{text}\nThe same functions, and the tasks: {mcp_url(app)}", flush=True)
             is_prepared.set()
             signal.pause()
@@ -185,9 +187,14 @@ def _image(app: LocalApp) -> str:
     return f"public.ecr.aws/lambda/python:{runtime}-{NATIVE_ARCHITECTURE}"
 
 
-def next_command(written: Iterable[str], logical_id: Callable[[str], str], network: str) -> str:
-    """Return what to type in another terminal. `logical_id` finds a function by the folder of its events."""
-    sam = INSTALLED if INSTALLED.exists() else "sam"
+def next_command(
+    written: Iterable[str], logical_id: Callable[[str], str], network: str, project: Path
+) -> str:
+    """Return what to type in another terminal, in the folder of the project.
+
+    `logical_id` finds a function by the folder of its events.
+    """
+    sam = INSTALLED if (project / INSTALLED).exists() else "sam"
     options = f"--env-vars events/{ENV_VARS} --docker-network {network} --region {REGION}"
     commands = [f"  {sam} local invoke FUNCTION -e EVENT {options}"]  # no event asks
     if written := sorted(written):
@@ -196,4 +203,4 @@ def next_command(written: Iterable[str], logical_id: Callable[[str], str], netwo
         event = f"{first.removeprefix(f'{LIVE}/').partition('.')[0]}.json"
         function = logical_id(Path(event).parent.name)
         commands = [f"  {sam} local invoke {function} -e events/{each} {options}" for each in (event, first)]
-    return "\n".join(["", "In another terminal, until Ctrl+C here:", "", *commands, ""])
+    return "\n".join(["", f"In another terminal, in {project}, until Ctrl+C here:", "", *commands, ""])

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from mcp_roundtrip_tools.sam_local.command import live_events, next_command
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -62,7 +63,7 @@ OPTIONS = ["--env-vars", "events/live/env.json", "--docker-network", "mcp-1", "-
 
 
 def commands(*written):
-    lines = next_command(written, FUNCTIONS.__getitem__, "mcp-1").splitlines()
+    lines = next_command(written, FUNCTIONS.__getitem__, "mcp-1", Path("/shop")).splitlines()
     return [line.split()[3:] for line in lines if "local invoke" in line]
 
 
