@@ -17,8 +17,8 @@ from typing import Final
 from mcp_roundtrip_tools.template.local_names import (
     IMPLICIT_HTTP_API,
     IMPLICIT_REST_API,
+    name_of,
     name_of_function,
-    queue_name,
 )
 from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
 from mcp_roundtrip_tools.template.resources import HTTP_APIS, REST_APIS, TemplateResource
@@ -62,7 +62,7 @@ def read_queues(
     by_arn: dict[str, TemplateResource] = {}
     for queue in queues:
         with left_out.noting():
-            by_arn[queue_arn(queue_name(queue))] = queue
+            by_arn[queue_arn(name_of(queue))] = queue
     readers: dict[str, str] = {}
     for source, member, function in _readers(mappings, functions):
         with left_out.noting():
@@ -73,7 +73,7 @@ def read_queues(
     found = {}
     for arn, queue in by_arn.items():
         with left_out.noting():
-            found[queue_name(queue)] = _queue(queue, readers.get(arn), by_arn)
+            found[name_of(queue)] = _queue(queue, readers.get(arn), by_arn)
     return found
 
 
@@ -81,11 +81,11 @@ def _queue(queue: TemplateResource, reader: str | None, by_arn: Mapping[str, Tem
     redrive = queue.get_known("RedrivePolicy")
     target = by_arn.get(redrive.get("deadLetterTargetArn", ""))
     return Queue(
-        queue_name(queue),
+        name_of(queue),
         reader,
         queue.number("VisibilityTimeout", 30),
         float(redrive.get("maxReceiveCount", math.inf)),
-        None if target is None else queue_name(target),
+        None if target is None else name_of(target),
     )
 
 

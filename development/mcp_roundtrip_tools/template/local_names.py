@@ -12,10 +12,9 @@ from mcp_roundtrip_tools.template.model import (
     TemplateError,
     function_arn,
     key_arn,
-    queue_arn,
 )
 from mcp_roundtrip_tools.template.parameters import stack_id
-from mcp_roundtrip_tools.template.resources import TemplateResource
+from mcp_roundtrip_tools.template.resources import TABLES, TemplateResource
 
 IMPLICIT_HTTP_API: Final = "ServerlessHttpApi"
 IMPLICIT_REST_API: Final = "ServerlessRestApi"
@@ -37,13 +36,23 @@ def layer_arn(layer: TemplateResource) -> str:
     return f"arn:aws:lambda:{REGION}:{ACCOUNT}:layer:{layer.physical_name}:1"
 
 
-def table_name(table: TemplateResource) -> str:
-    return table.text("TableName", table.physical_name)
+_NAMES: Final = {
+    "AWS::KMS::Alias": "AliasName",
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SQS::Queue": "QueueName",
+    "AWS::SSM::Parameter": "Name",
+    **dict.fromkeys(TABLES, "TableName"),
+}
+"""The property with the name of a resource, by type."""
 
 
-def bucket_name(bucket: TemplateResource) -> str:
-    # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
-    return bucket.text("BucketName", f"{STACK_NAME}-{bucket.physical_name.lower()}")
+def name_of(resource: TemplateResource) -> str:
+    """Return the name of a resource, other than a function. Raises TemplateError."""
+    default = resource.physical_name
+    if resource.kind == "AWS::S3::Bucket":
+        # CloudFormation derives a name from the stack's and the logical id; bucket names are lower-case.
+        default = f"{STACK_NAME}-{default.lower()}"
+    return resource.text(_NAMES[resource.kind], default) if resource.kind in _NAMES else default
 
 
 KEY_KINDS: Final = {"ECC_NIST_P256": "SIGN_VERIFY", "HMAC_256": "GENERATE_VERIFY_MAC"}
@@ -64,10 +73,6 @@ def key_name(key: str, key_set: str) -> str:
     return name.replace("-", ".") if end else key
 
 
-def queue_name(queue: TemplateResource) -> str:
-    return queue.text("QueueName", queue.physical_name)
-
-
 def name_of_function(function: TemplateResource) -> str:
     """Return a function's name in the Invoke API, also if the name that it is given cannot be resolved."""
     try:
@@ -84,27 +89,19 @@ def nested_stack_name(stack: TemplateResource) -> str:
 def reference_to(resource: TemplateResource, services: LocalServices) -> Any:
     """Return what `!Ref` returns for a resource. Raises TemplateError."""
     match resource.kind:
-        case "AWS::KMS::Alias":
-            return resource.text("AliasName")
         case "AWS::Serverless::LayerVersion":
             return layer_arn(resource)
         case "AWS::Serverless::Function":
             return name_of_function(resource)
         case "AWS::SQS::Queue":
-            return f"{services.sqs_url}/{ACCOUNT}/{queue_name(resource)}"
-        case "AWS::DynamoDB::Table" | "AWS::DynamoDB::GlobalTable" | "AWS::Serverless::SimpleTable":
-            return table_name(resource)
-        case "AWS::S3::Bucket":
-            return bucket_name(resource)
+            return f"{services.sqs_url}/{ACCOUNT}/{name_of(resource)}"
         case "AWS::KMS::Key":
             return key_id(resource, services)
         case "AWS::CloudFormation::Stack" | "AWS::Serverless::Application":
             return stack_id(nested_stack_name(resource))
         case "AWS::AppConfig::HostedConfigurationVersion":
             return "1"
-        case "AWS::SSM::Parameter":
-            return resource.text("Name", resource.physical_name)
-    return resource.physical_name
+    return name_of(resource)
 
 
 def attribute_of(resource: TemplateResource, attribute: str, services: LocalServices) -> Any:
@@ -118,22 +115,20 @@ def attribute_of(resource: TemplateResource, attribute: str, services: LocalServ
             return function_arn(name_of_function(resource))
         case ("AWS::Serverless::Function", "Version.Version"):
             return LATEST  # the only version
-        case ("AWS::SQS::Queue", "Arn"):
-            return queue_arn(queue_name(resource))
         case ("AWS::SQS::Queue", "QueueName"):
-            return queue_name(resource)
-        case ("AWS::DynamoDB::Table" | "AWS::DynamoDB::GlobalTable" | "AWS::Serverless::SimpleTable", "Arn"):
-            return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table_name(resource)}"
+            return name_of(resource)
+        case (kind, "Arn") if kind in TABLES:
+            return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name_of(resource)}"
         case ("AWS::S3::Bucket", "Arn"):
-            return f"arn:aws:s3:::{bucket_name(resource)}"
+            return f"arn:aws:s3:::{name_of(resource)}"
         case ("AWS::KMS::Key", "Arn"):
             return key_arn(key_id(resource, services))
         case ("AWS::SSM::Parameter", "Type" | "Value"):
             return resource.text(attribute)
-        case (_, "Arn"):
-            # No emulated service has such a resource: what a function sends there gets a 501 of the runner.
-            service = "".join(resource.kind.lower().split("::")[1:2])
-            return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource.physical_name}"
+        case (kind, "Arn"):
+            # Of these only queues are emulated: what a function sends to others gets a 501 of the runner.
+            service = "".join(kind.lower().split("::")[1:2])
+            return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{name_of(resource)}"
     raise KeyError(attribute)
 
 

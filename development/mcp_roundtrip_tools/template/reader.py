@@ -13,11 +13,10 @@ from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (
     LOCAL_URL,
     LocalServices,
-    bucket_name,
     key_id,
     layer_arn,
+    name_of,
     name_of_function,
-    table_name,
 )
 from mcp_roundtrip_tools.template.model import (
     Application,
@@ -148,10 +147,10 @@ def _storage(stacks: Stack, left_out: LeftOut) -> Storage:
     tables, buckets = {}, []
     for table in stacks.of_type(*TABLES):
         with left_out.noting():
-            tables[table_name(table)] = _table_properties(table)
+            tables[name_of(table)] = _table_properties(table)
     for bucket in stacks.of_type("AWS::S3::Bucket"):
         with left_out.noting():
-            buckets.append(bucket_name(bucket))
+            buckets.append(name_of(bucket))
     return Storage(tables, tuple(buckets))
 
 
