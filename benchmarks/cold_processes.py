@@ -7,12 +7,15 @@ Invoke and KMS are emulated over HTTP by this process, outside the limit.
 from __future__ import annotations
 
 import resource
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from cpu_limits import CpuLimits
 from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
@@ -127,6 +130,7 @@ def cold_lambda(limits: CpuLimits) -> Iterator[ColdLambda]:
 
 def _key_variables(kms: FakeKms) -> dict[str, str]:
     """Create the keys of template.yaml."""
-    signing = kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"]
-    encryption = kms.CreateKey(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"]
-    return {"MCP_STATE_KEY_ARN": signing, "MCP_STATE_ENCRYPTION_KEY_ARN": encryption}
+    return {
+        "MCP_STATE_KEY_ARN": kms.import_key(ec.generate_private_key(ec.SECP256R1())),
+        "MCP_STATE_ENCRYPTION_KEY_ARN": kms.import_key(secrets.token_bytes(32)),
+    }

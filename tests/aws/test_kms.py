@@ -15,8 +15,8 @@ from mcp_roundtrip.aws.kms import (
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.state.jws import FIRST_RETRY_S, RENEWAL_RETRY_S, is_valid_signature
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import KINDS
+from support.fake_kms import FailingKms
 from support.kms_clients import client, fails_with, mac_key, running, signing_key
 
 
@@ -44,7 +44,7 @@ def signer(kms, key):
 def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type):
     message_types = []
 
-    class RecordingKms(FakeKms):
+    class RecordingKms(FailingKms):
         def Sign(self, **members):
             message_types.append(members["MessageType"])
             return super().Sign(**members)
@@ -58,14 +58,14 @@ def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type
 
 
 def test_a_signature_or_a_mac_of_another_key_and_one_that_is_not_der_are_rejected():
-    class KmsWithOtherKey(FakeKms):
+    class KmsWithOtherKey(FailingKms):
         def Sign(self, *, KeyId, **members):
             return super().Sign(KeyId=other, **members)
 
         def GenerateMac(self, *, KeyId, **members):
             return super().GenerateMac(KeyId=other_mac, **members)
 
-    class KmsWithMalformedSignature(FakeKms):
+    class KmsWithMalformedSignature(FailingKms):
         def Sign(self, **members):
             return super().Sign(**members) | {"Signature": bytes(64)}
 

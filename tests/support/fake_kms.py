@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
-from mcp_roundtrip_tools.run.services.kms import Answer, FakeKms, respond
+from mcp_roundtrip_tools.run.services.kms import ECC, Answer, FakeKms, respond
 from mcp_roundtrip_tools.template.model import REGION
 from support.aws_clients import FUNCTION
 
 
 class FailingKms(FakeKms):
-    """A KMS that fails as a test wants, and whose keys can be withdrawn."""
+    """A KMS that fails as a test wants, and whose keys can be created and withdrawn."""
 
     def __init__(self, *, region: str = REGION) -> None:
         super().__init__(region=region)
@@ -35,6 +37,9 @@ class FailingKms(FakeKms):
                 self.calls[operation] += 1
                 raise ServiceFault(code, "injected")
         return super().call(operation, members)
+
+    def CreateKey(self, *, KeySpec: str, KeyUsage: str) -> Answer:
+        return {"KeyMetadata": {"Arn": signing_key(self) if KeySpec == ECC else mac_key(self)}}
 
     def DisableKey(self, *, KeyId: str) -> Answer:
         self.find(KeyId).state = "Disabled"
@@ -65,8 +70,8 @@ def kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FailingKms]:
 
 
 def signing_key(kms: FakeKms) -> str:
-    return str(kms.CreateKey(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["Arn"])
+    return kms.import_key(ec.generate_private_key(ec.SECP256R1()))
 
 
 def mac_key(kms: FakeKms) -> str:
-    return str(kms.CreateKey(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["Arn"])
+    return kms.import_key(secrets.token_bytes(32))

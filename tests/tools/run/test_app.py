@@ -150,7 +150,7 @@ def test_keys_persist_over_a_change_of_the_template(template):
         before = app.functions()["Echo"].environment["KEY"]
         template.write_text(template.read_text() + "\n# changed\n")
         assert app.functions()["Echo"].environment["KEY"] == before
-        assert app.kms.DescribeKey(KeyId=before)["KeyMetadata"]["Enabled"]
+        assert app.kms.key(before).arn == before
 
 
 def test_no_process_is_left_running_at_the_end(template, log):

@@ -5,7 +5,6 @@ Message sizes, digest lengths, key usage and states are as strict as in AWS. Pol
 
 import base64
 import json
-import os
 import secrets
 import threading
 import uuid
@@ -28,9 +27,8 @@ from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateKey
 MAX_MESSAGE: Final = 4096
 """The largest message of Sign, Verify and GenerateMac, in bytes."""
 
-ECC: Final = ("ECC_NIST_P256", "SIGN_VERIFY")
-HMAC: Final = ("HMAC_256", "GENERATE_VERIFY_MAC")
-"""KeySpec and KeyUsage of signing keys and of HMAC keys."""
+ECC: Final = "ECC_NIST_P256"
+"""The KeySpec of signing keys. Others are HMAC keys."""
 
 _BINARY: Final = frozenset({"Message", "Signature"})
 
@@ -46,12 +44,6 @@ class Key:
     arn: str
     material: Material
     state: str = "Enabled"
-
-    @property
-    def metadata(self) -> Answer:
-        spec, usage = HMAC if isinstance(self.material, bytes) else ECC
-        described = {"KeyId": self.key_id, "Arn": self.arn, "KeySpec": spec, "KeyUsage": usage}
-        return {**described, "KeyState": self.state, "Enabled": self.state == "Enabled"}
 
     @property
     def private(self) -> ec.EllipticCurvePrivateKey:
@@ -117,26 +109,13 @@ class FakeKms:
                 raise ServiceFault("ValidationException", str(error)) from None
             return answer
 
-    def CreateKey(self, *, KeySpec: str, KeyUsage: str) -> Answer:
-        if (KeySpec, KeyUsage) not in (ECC, HMAC):
-            raise ServiceFault(
-                "UnsupportedOperationException", f"{KeySpec} keys for {KeyUsage} are not emulated"
-            )
-        is_signing = (KeySpec, KeyUsage) == ECC
-        material = ec.generate_private_key(ec.SECP256R1()) if is_signing else os.urandom(32)
-        return {"KeyMetadata": self.find(self.import_key(material)).metadata}
-
     def CreateAlias(self, *, AliasName: str, TargetKeyId: str) -> Answer:
         self._aliases[AliasName] = self.find(TargetKeyId).key_id
         return {}
 
-    def DescribeKey(self, *, KeyId: str) -> Answer:
-        return {"KeyMetadata": self.find(KeyId).metadata}
-
     def GetPublicKey(self, *, KeyId: str) -> Answer:
         key = self.key(KeyId)
-        spec, usage = ECC
-        described = {"KeySpec": spec, "KeyUsage": usage, "SigningAlgorithms": ["ECDSA_SHA_256"]}
+        described = {"KeySpec": ECC, "KeyUsage": "SIGN_VERIFY", "SigningAlgorithms": ["ECDSA_SHA_256"]}
         return {"KeyId": key.arn, "PublicKey": key.public_der(), **described}
 
     def Sign(self, *, KeyId: str, Message: bytes, SigningAlgorithm: str, MessageType: str = "RAW") -> Answer:
@@ -249,7 +228,7 @@ class KeySet:
 
     def _material(self, key: TemplateKey) -> Material:
         digest = sha256(self.secret + key.name.encode()).digest()
-        if key.spec == HMAC[0]:
+        if key.spec != ECC:
             return digest
         number = int.from_bytes(digest, "big") % (P256_ORDER - 1) + 1  # a private key (SEC 2, 2.4.2)
         return ec.derive_private_key(number, ec.SECP256R1())
