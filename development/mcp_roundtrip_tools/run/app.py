@@ -71,7 +71,7 @@ class LocalApp:
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
         self._catalogs = FreshCatalogs(copies, self.recorder.note)
-        self._pools = Pools(self._launch, fresh=options.fresh)
+        self._pools = Pools(self._launch, self.environments, fresh=options.fresh)
 
     def open(self, addresses: Addresses) -> None:
         """Read the template, whose functions get these addresses. Raises TemplateError."""

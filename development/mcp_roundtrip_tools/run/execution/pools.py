@@ -143,17 +143,18 @@ MAX_CONCURRENCY = 10
 
 
 class Pool:
-    """The processes of a function: idle or `fresh` ones, up to MAX_CONCURRENCY; then invocations wait."""
+    """The processes of a function: idle or `fresh` ones, up to MAX_CONCURRENCY; then invocations wait.
 
-    def __init__(self, launch: Callable[[], RecordedEnvironment], *, fresh: bool = False) -> None:
+    `launch` returns None when no process may start any more.
+    """
+
+    def __init__(self, launch: Callable[[], RecordedEnvironment | None], *, fresh: bool) -> None:
         self._launch = launch
         self._fresh = fresh
         self._slots = threading.BoundedSemaphore(MAX_CONCURRENCY)
         self._lock = threading.Lock()
         self._idle: list[RecordedEnvironment] = []
-        self._busy: set[RecordedEnvironment] = set()
         self._retired = False
-        self._closed = False
 
     def invoke(self, invocation: InvokeRequest) -> InvocationResult:
         with self._slots:
@@ -173,32 +174,17 @@ class Pool:
         for environment in idle:
             environment.stop()
 
-    def close(self) -> None:
-        """Stop every environment now. Running and waiting invocations fail."""
-        self.retire()
-        with self._lock:
-            self._closed = True
-            busy = list(self._busy)
-        for environment in busy:
-            environment.stop()
-
     def _acquire(self) -> RecordedEnvironment | None:
         with self._lock:
-            if self._closed:
-                return None
             while self._idle:
                 environment = self._idle.pop()
                 if environment.alive:
-                    break
+                    return environment
                 environment.stop()
-            else:
-                environment = self._launch()
-            self._busy.add(environment)
-            return environment
+        return self._launch()
 
     def _release(self, environment: RecordedEnvironment) -> None:
         with self._lock:
-            self._busy.discard(environment)
             keep = environment.alive and not self._fresh and not self._retired
             if keep:
                 self._idle.append(environment)
@@ -207,13 +193,16 @@ class Pool:
 
 
 class Pools:
-    """The pools by function name. Not thread-safe: the caller holds a lock."""
+    """The pools by function name. The caller holds a lock for all methods but `close`."""
 
-    def __init__(self, launch: Callable[[Function], RecordedEnvironment], *, fresh: bool) -> None:
+    def __init__(
+        self, launch: Callable[[Function], RecordedEnvironment], environments: Environments, *, fresh: bool
+    ) -> None:
         self._launch = launch
+        self._environments = environments
         self._fresh = fresh
         self._pools: dict[str, tuple[Function, Pool]] = {}
-        self._retired: list[Pool] = []
+        self._launching = threading.Lock()
         self._is_closed = False
 
     def pool_for(self, function: Function, code: Path) -> Pool:
@@ -221,10 +210,7 @@ class Pools:
         runs = replace(function, code=code)
         if function.name not in self._pools or self._pools[function.name][0] != runs:
             self.retire([function.name])
-            pool = Pool(lambda: self._launch(runs), fresh=self._fresh)
-            self._pools[function.name] = runs, pool
-            if self._is_closed:
-                pool.close()
+            self._pools[function.name] = runs, Pool(lambda: self._start(runs), fresh=self._fresh)
         return self._pools[function.name][1]
 
     def retire(self, names: Iterable[str]) -> None:
@@ -233,13 +219,17 @@ class Pools:
             if name in self._pools:
                 _, pool = self._pools.pop(name)
                 pool.retire()
-                self._retired.append(pool)
 
     def close(self) -> None:
         """Stop every process. A worker that is dispatched meanwhile starts none."""
-        self._is_closed = True
-        for pool in (*self._retired, *(pool for _, pool in self._pools.values())):
-            pool.close()
+        with self._launching:
+            self._is_closed = True
+        for environment in self._environments.running():
+            environment.stop()
+
+    def _start(self, function: Function) -> RecordedEnvironment | None:
+        with self._launching:
+            return None if self._is_closed else self._launch(function)
 
 
 def affected_functions(
