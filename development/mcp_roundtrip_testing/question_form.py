@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from html import unescape
-from html.parser import HTMLParser
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -14,6 +13,8 @@ from mcp_roundtrip_testing.task_table import TaskTable
 
 PAGE_LINK: Final = re.compile(r"https?://\S+/questions\?token=[\w-]+")
 """The link to the question page in a text."""
+
+_HIDDEN: Final = re.compile('<input type="hidden" name="([^"]*)" value="([^"]*)">')
 
 Requests = Mapping[str, Mapping[str, Any]]
 
@@ -27,13 +28,12 @@ def fill_in(
     responses = answer(requests)
     if responses is None:
         return None
-    page = _Form(html)
-    pairs = [*page.hidden.items()]
+    pairs = [(name, unescape(value)) for name, value in _HIDDEN.findall(html)]
     actions = {response["action"] for response in responses.values()}
     if "accept" in actions:
         for question in make_questions(requests):
             pairs += _values(question, responses[question.key])
-    unknown = {name for name, _ in pairs} - page.names
+    unknown = [name for name, _ in pairs if f' name="{name}"' not in html]
     assert not unknown, f"the page has no controls {', '.join(unknown)}"
     return urlencode([*pairs, (ACTION, "accept" if "accept" in actions else actions.pop())])
 
@@ -74,21 +74,3 @@ def read_problem(html: str) -> str:
     summary = re.search('(?s)<div class="summary".*?</div>', html)
     shown = summary[0] if summary else html.partition("<main>")[2]
     return " ".join(unescape(re.sub("<[^>]*>", " ", shown)).split())
-
-
-class _Form(HTMLParser):
-    """The hidden inputs of a page, and the names of its controls."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.hidden: dict[str, str] = {}
-        self.names: set[str] = set()
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        name = attributes.get("name")
-        if tag in ("input", "select", "textarea", "button") and name is not None:
-            self.names.add(name)
-            if attributes.get("type") == "hidden":
-                self.hidden[name] = attributes.get("value") or ""
