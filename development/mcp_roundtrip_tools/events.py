@@ -17,7 +17,6 @@ from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
 from mcp_roundtrip_testing.environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_testing.player import WITH_TASKS
-from mcp_roundtrip_tools.catalog.catalog import FUNCTIONS
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.growth.entries import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
@@ -132,19 +131,12 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Raises TemplateError outside an application, and DefinitionError."""
-    parser = argparse.ArgumentParser(prog="mcp-roundtrip events", description=__doc__)
-    parser.add_argument("--functions", type=Path, default=FUNCTIONS, help="the folder of the functions")
-    parser.add_argument("--output", type=Path, default=EVENTS, help="the folder of the events")
-    given = parser.parse_args(arguments)
-    for folder, server in _servers(given.functions.parent).items():
-        write(given.output, function_events(folder, server, given.output))
-        for file in stale_events(folder, server, given.output):
+    argparse.ArgumentParser(prog="mcp-roundtrip events", description=__doc__).parse_args(arguments)
+    functions = tool_functions(Path(), load(TEMPLATE))
+    servers = {folder: load_server(function.module) for folder, function in functions.items()}
+    for folder, server in servers.items():
+        write(EVENTS, function_events(folder, server, EVENTS))
+        for file in stale_events(folder, server, EVENTS):
             print(f"{file} calls a tool that does not exist: delete the file", file=sys.stderr)
-    print(f"{given.output}/ has the events.")
+    print(f"{EVENTS}/ has the events.")
     return 0
-
-
-def _servers(project: Path) -> dict[str, Server]:
-    """Return the servers of the functions with tools, by the folder of their events."""
-    functions = tool_functions(project, load(project / TEMPLATE))
-    return {folder: load_server(function.module) for folder, function in functions.items()}

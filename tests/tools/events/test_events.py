@@ -1,6 +1,5 @@
 import json
 import os
-import shutil
 import sys
 
 import pytest
@@ -11,7 +10,7 @@ from mcp_roundtrip_testing import WITH_TASKS
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.events import function_events, stale_events
 from support.interpreters import output_of
-from support.project import ROOT
+from support.project import contents, copy_project
 from support.sample_events import EVENTS, STABLE, function_of
 
 server = Server("orders")
@@ -113,9 +112,9 @@ def test_the_table_has_every_event_of_the_examples():
 
 
 def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path):
+    project = copy_project(tmp_path / "project")
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    shutil.copytree(EVENTS, tmp_path / "events")
-    command = [sys.executable, "-m", "mcp_roundtrip_tools", "events", "--output", str(tmp_path / "events")]
-    output_of(*command, cwd=ROOT, env=variables)
-    written = {path.relative_to(tmp_path / "events") for path in tmp_path.rglob("*.json")}
-    assert written == {path.relative_to(EVENTS) for path in EVENTS.rglob("*.json")}
+    command = [sys.executable, "-m", "mcp_roundtrip_tools", "events"]
+    before = contents(project)
+    output_of(*command, cwd=project, env=variables)
+    assert contents(project) == before
