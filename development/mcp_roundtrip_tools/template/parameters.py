@@ -34,7 +34,7 @@ def refused_value(
     try:
         allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
         number = _refused_number(parameter, value) if kind == "Number" else None
-        length = _refused_length(parameter, value) if kind == "String" else None
+        length = _refused_size(parameter, "Length", len(value)) if kind == "String" else None
     except (TypeError, ValueError) as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
     items = split_list(value) if is_list(parameter) else [value]
@@ -74,17 +74,15 @@ def _refused_number(parameter: Mapping[str, Any], value: str) -> str | None:
         number = float(value)
     except ValueError:
         return "must be a number"
-    low, high = float(parameter.get("MinValue", number)), float(parameter.get("MaxValue", number))
-    if number < low:
-        return f"must be at least {low:g}"
-    return f"must be at most {high:g}" if number > high else None
+    return _refused_size(parameter, "Value", number)
 
 
-def _refused_length(parameter: Mapping[str, Any], value: str) -> str | None:
-    low, high = int(parameter.get("MinLength", 0)), int(parameter.get("MaxLength", len(value)))
-    if len(value) < low:
-        return f"must have at least {low} characters"
-    return f"must have at most {high} characters" if len(value) > high else None
+def _refused_size(parameter: Mapping[str, Any], member: str, size: float) -> str | None:
+    low, high = (float(parameter.get(f"{bound}{member}", size)) for bound in ("Min", "Max"))
+    verb, unit = ("have", " characters") if member == "Length" else ("be", "")
+    if size < low:
+        return f"must {verb} at least {low:g}{unit}"
+    return f"must {verb} at most {high:g}{unit}" if size > high else None
 
 
 def _matches(pattern: str, items: list[str]) -> bool:
