@@ -120,31 +120,25 @@ def show_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 
 def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `PUT sources/{function}`: run these files from the next invocation on. Raises ConsoleError."""
+    """Answer `PUT sources/{function}`: run these files from the next invocation on; {} are the project's.
+
+    Raises ConsoleError.
+    """
     function = _function(app, request)
     files = request.body.get("files")
     if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
         raise ConsoleError(400, "files must be an object of texts by file name")
     project = source_files(app.edited.project_folder(function))
     changed = {name: text for name, text in files.items() if project.get(name) != text}
-    return _run(app, function, changed)
-
-
-def discard_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `DELETE sources/{function}`: run the project's files again. Raises ConsoleError."""
-    return _run(app, _function(app, request), {})
-
-
-def _run(app: LocalApp, function: str, files: dict[str, str]) -> dict[str, Any]:
     try:
-        app.edit(function, files)
+        app.edit(function, changed)
     except (SourceError, TemplateError) as error:
         raise ConsoleError(422, str(error)) from None
-    what = "an edited version" if files else "the project's version"
+    what = "an edited version" if changed else "the project's version"
     app.recorder.note(
         f"console: {', '.join(app.edited.sharing(function))}: {what} runs from the next invocation on"
     )
-    return {"isEdited": bool(files), "edited": sorted(files)}
+    return {"isEdited": bool(changed), "edited": sorted(changed)}
 
 
 def _function(app: LocalApp, request: ApiRequest) -> str:

@@ -10,7 +10,6 @@ from mcp_roundtrip import question_ui
 from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
 from mcp_roundtrip_tools.console.application import (
     describe_application,
-    discard_sources,
     edit_sources,
     invoke_function,
     issue_token,
@@ -93,7 +92,7 @@ ROUTES: Final[Mapping[str, Mapping[str, Callable[[LocalApp, ApiRequest], Any]]]]
     "environments/{id}/kill": {"POST": kill_environment},
     "invocations": {"POST": invoke_function},
     "tokens": {"POST": issue_token},
-    "sources/{function}": {"GET": show_sources, "PUT": edit_sources, "DELETE": discard_sources},
+    "sources/{function}": {"GET": show_sources, "PUT": edit_sources},
 }
 """The function for each path and method. It returns the JSON of the response, or raises ConsoleError."""
 

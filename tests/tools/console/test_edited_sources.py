@@ -30,7 +30,7 @@ def test_another_version_of_the_code_answers_the_next_round(console):
     assert "How many" in answer["result"]["inputRequests"]["size"]["params"]["message"]
     assert console.api("sources/Server", {"files": {"app.py": "def f(:"}}, "PUT").status == 422
     assert console.read("sources/Server")["isEdited"] is True
-    assert console.read("sources/Server", method="DELETE")["isEdited"] is False
+    assert console.read("sources/Server", {"files": {}}, "PUT")["isEdited"] is False
     assert "Which size" in console.call().json()["result"]["inputRequests"]["size"]["params"]["message"]
     project = Path(console.app.folder / "server/app.py").read_text()
     assert "How many" not in project

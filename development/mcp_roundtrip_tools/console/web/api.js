@@ -35,6 +35,5 @@ export const api = {
   kill: (environmentId) => request("POST", `environments/${segment(environmentId)}/kill`, {}),
   sources: (functionName) => request("GET", `sources/${segment(functionName)}`),
   deploy: (functionName, files) => request("PUT", `sources/${segment(functionName)}`, { files }),
-  undeploy: (functionName) => request("DELETE", `sources/${segment(functionName)}`, {}),
   token: (user, scopes) => request("POST", "tokens", { user, scopes }),
 };

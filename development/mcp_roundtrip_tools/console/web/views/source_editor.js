@@ -25,7 +25,7 @@ export function sourceEditor({ api, refresh }, functionName) {
     const status = h("p.hint", { role: "status", tabindex: -1 }, isEdited ? "An edited version runs." : UNEDITED);
     const problem = h("pre.code.error", { hidden: true });
     const deploy = button("Deploy", () => change(() => api.deploy(functionName, texts)), { class: "primary" });
-    const undeploy = () => change(() => api.undeploy(functionName));
+    const undeploy = () => change(() => api.deploy(functionName, {}));
     const restore = button("Return to the project’s files", undeploy, { disabled: !isEdited });
     const actions = h("div.actions", { dataset: { news: status.textContent } }, deploy, restore, status);
     fill(place,
