@@ -131,30 +131,20 @@ def insert(document: str, generated: str) -> str:
     """Return the pipeline's template with the generated resources between its two marks."""
     before, _, following = document.partition(BEGIN)
     mark, _, rest = following.partition("\n")
-    _, end, after = rest.partition(END)
-    if not end:
-        raise ValueError(f"the marks {BEGIN.strip()!r} and {END.strip()!r} are missing")
+    _, _, after = rest.partition(END)
     return f"{before}{BEGIN}{mark}\n{generated}\n{END}{after}"
 
 
-def update(path: Path, templates: Iterable[Mapping[str, Any]]) -> bool:
-    """Write the policies into the pipeline's template; return whether it changed. Raises UnknownType."""
-    document = path.read_text(encoding="utf-8")
-    new = insert(document, render(statements(types_of(templates))))
-    if new != document:
-        path.write_text(new, encoding="utf-8")
-    return new != document
-
-
 def main(arguments: list[str]) -> int:
-    """Run the command; return its exit status: 2 for an error that the user can correct."""
+    """Write the policies into the pipeline's template; return 2 if a type has no permissions."""
     templates = [load(Path(each)) for each in arguments]
     try:
-        changed = update(PIPELINE, templates)
-    except (UnknownType, ValueError) as error:
+        generated = render(statements(types_of(templates)))
+    except UnknownType as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"{PIPELINE} {'has new policies' if changed else 'is up to date'}")
+    PIPELINE.write_text(insert(PIPELINE.read_text(encoding="utf-8"), generated), encoding="utf-8")
+    print(f"{PIPELINE} has the policies")
     return 0
 
 
