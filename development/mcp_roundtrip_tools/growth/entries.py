@@ -78,16 +78,15 @@ def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
 
 
 class TemplateText:
-    """The text of a template, with edits at paths of names. They raise TemplateError for a missing place."""
+    """The text of a template, which `load` can read, with edits at paths of names.
+
+    They raise TemplateError for a missing place.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text.removesuffix("\n") + "\n"
-        try:
-            root = yaml.compose(self.text, SafeLoader)
-        except yaml.YAMLError as error:
-            raise TemplateError(str(error)) from None
-        if not isinstance(root, yaml.MappingNode):
-            raise TemplateError("not a template: it has no Resources")
+        root = yaml.compose(self.text, SafeLoader)
+        assert root is not None
         self._root = root
 
     def has(self, *path: str) -> bool:

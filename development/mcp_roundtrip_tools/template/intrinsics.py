@@ -111,8 +111,6 @@ def _call(name: str, argument: Any, names: TemplateNames) -> Any:
             return _select(_text(index, names), _list(items, names))
         case "Fn::FindInMap", [_, _, _]:
             return _find_in_map(argument, names)
-        case "Fn::Equals" | "Fn::Not" | "Fn::And" | "Fn::Or", _:
-            return is_true({name: argument}, names)
         case "Fn::ImportValue" | "Fn::GetAZs" | "Fn::Transform", _:
             raise Unresolvable(f"{name} is only known in a deployment")
     raise Unresolvable(f"{name} with these arguments cannot be resolved on this computer")
