@@ -140,10 +140,7 @@ def _check(name: str, text: str) -> None:
     suffix = Path(name).suffix
     if not _NAME.fullmatch(name) or suffix not in SUFFIXES:
         raise SourceError(f"{name[:100]!r} is not the name of a source file of a function")
-    try:
-        data = text.encode()
-    except UnicodeEncodeError:
-        raise SourceError(f"{name} is not Unicode text") from None
+    data = text.encode()
     if len(data) > MAX_FILE:
         raise SourceError(f"{name} has more than {MAX_FILE} bytes")
     if suffix == ".py":

@@ -35,8 +35,6 @@ class RecordedEnvironment(ProcessEnvironment):
         self._suffix = suffix
         self._environments = environments
         self._recorder = environments.recorder
-        self._lock = threading.Lock()
-        self._early_lines: list[str] = []
         self._last: RecordedInvocation | None = None
         super().__init__(function, variables, python=python, log=self._record_line, terminal=terminal)
         environments.add(suffix, self)
@@ -51,7 +49,7 @@ class RecordedEnvironment(ProcessEnvironment):
             environment_id=self.id,
             is_new_environment=is_new,
         )
-        self._set_last(recorded)
+        self._last = self.invocation = recorded
         result = InvocationResult(b"", failed=True)
         try:
             failure = self.start()
@@ -68,20 +66,11 @@ class RecordedEnvironment(ProcessEnvironment):
         super().stop()
         self._environments.forget(self._suffix)
 
-    def _set_last(self, invocation: RecordedInvocation) -> None:
-        with self._lock:
-            self._last = self.invocation = invocation
-            early, self._early_lines = self._early_lines, []
-        for line in early:
-            self._record_line(line)
-
     def _record_line(self, line: str) -> None:
-        with self._lock:
-            invocation = self._last
-            if invocation is None:  # the process prints before its first invocation is recorded
-                self._early_lines.append(line)
-                return
-        self._recorder.add_line(invocation, line)
+        if self._last is None:  # the process prints before its first invocation is recorded
+            self._recorder.note(f"[{self.function}] {line}")
+        else:
+            self._recorder.add_line(self._last, line)
 
 
 class Environments:
@@ -133,9 +122,7 @@ class Environments:
 def _error_text(payload: bytes) -> str:
     """Return the error type and message of a failed invocation."""
     document = json_object(payload)
-    if {"errorType", "errorMessage"} <= document.keys():
-        return f"{document['errorType']}: {document['errorMessage']}"
-    return payload.decode("utf-8", "replace")
+    return f"{document.get('errorType')}: {document.get('errorMessage')}"
 
 
 MAX_CONCURRENCY = 10
