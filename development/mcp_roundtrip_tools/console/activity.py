@@ -38,9 +38,9 @@ def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 
 def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `GET activity`: what changed after `after`; wait at most `waitMs`. Raises ConsoleError."""
-    after = request.whole_number("after", 0, 2**53)
-    wait_ms = request.whole_number("waitMs", 0, MAX_WAIT_MS)
+    """Answer `GET activity`: what changed after `after`; wait at most `waitMs`."""
+    after = int(request.parameters.get("after", 0))
+    wait_ms = min(int(request.parameters.get("waitMs", 0)), MAX_WAIT_MS)
     sequence, changed = app.recorder.wait_after(after, wait_ms / 1000)
     if wait_ms and sequence > after:
         time.sleep(SETTLE_S)

@@ -93,12 +93,8 @@ def issue_token(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `POST tokens`: a token with these scopes, or with the user's. Raises ConsoleError."""
     if app.issuer is None:
         raise ConsoleError(409, "no local issuer runs: start make run with USER=name or AuthMode=bearer")
-    user, scopes = request.text("user"), request.body.get("scopes")
-    is_list = isinstance(scopes, list) and all(isinstance(each, str) for each in scopes)
-    if scopes is not None and not is_list:
-        raise ConsoleError(400, "scopes must be an array of strings")
     try:
-        return {"token": app.issuer.token(user, scopes)}
+        return {"token": app.issuer.token(request.body["user"], request.body.get("scopes"))}
     except OAuthError as error:
         raise ConsoleError(422, f"{error}") from None
 
@@ -125,11 +121,8 @@ def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     Raises ConsoleError.
     """
     function = _function(app, request)
-    files = request.body.get("files")
-    if not isinstance(files, dict) or not all(isinstance(text, str) for text in files.values()):
-        raise ConsoleError(400, "files must be an object of texts by file name")
     project = source_files(app.edited.project_folder(function))
-    changed = {name: text for name, text in files.items() if project.get(name) != text}
+    changed = {name: text for name, text in request.body["files"].items() if project.get(name) != text}
     try:
         app.edit(function, changed)
     except (SourceError, TemplateError) as error:
@@ -153,11 +146,10 @@ def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
     `template` is the file of the caller's: another application's run does not answer. Raises ConsoleError.
     """
-    if request.text("template") != str(app.template):
+    if request.body["template"] != str(app.template):
         raise ConsoleError(409, f"this run serves {app.template}")
-    named = None if request.body.get("function") is None else request.text("function")
     try:
-        function = find_function(app.current(), named)
+        function = find_function(app.current(), request.body["function"])
     except TemplateError as error:
         raise ConsoleError(404, str(error)) from None
-    return asdict(invoke(app, function.name, request.text("event")))
+    return asdict(invoke(app, function.name, request.body["event"]))

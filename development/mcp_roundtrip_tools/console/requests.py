@@ -9,19 +9,16 @@ A changing request also has a header and a content type that no form and no CORS
 (Fetch standard, "CORS-safelisted request-header"), for browsers that send neither Origin nor Sec-Fetch-Site.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.template.model import Route
-
-MAX_BODY: Final = 2 * 1024 * 1024
-"""The largest body of a request to the API, in bytes: the edited files of a function."""
 
 
 class ConsoleError(Exception):
@@ -44,43 +41,11 @@ class ApiRequest:
     body: Mapping[str, Any]
     endpoint_host: str = "127.0.0.1"
 
-    def whole_number(self, name: str, default: int, most: int) -> int:
-        """Return a parameter that is a whole number from 0; at most `most`. Raises ConsoleError."""
-        text = self.parameters.get(name, "")
-        if not text:
-            return default
-        if not (text.isascii() and text.isdecimal() and len(text) < 16):
-            raise ConsoleError(400, f"{name} must be a whole number")
-        return min(int(text), most)
-
-    def text(self, name: str) -> str:
-        """Return a member of the body that is a string. Raises ConsoleError."""
-        value = self.body.get(name)
-        if not isinstance(value, str):
-            raise ConsoleError(400, f"{name} must be a string")
-        return value
-
 
 def read_request(request: Request, path_parameters: Mapping[str, str], endpoint_host: str) -> ApiRequest:
-    """Return a request to the API; of a repeated parameter in the query, the last. Raises ConsoleError."""
-    try:
-        query = dict(parse_qsl(request.target.partition("?")[2], max_num_fields=20))
-    except ValueError:
-        raise ConsoleError(400, "the query has too many parameters") from None
-    body = {} if request.method == "GET" else _read_body(request)
-    return ApiRequest({**query, **path_parameters}, body, endpoint_host)
-
-
-def _read_body(request: Request) -> dict[str, Any]:
-    if request.too_large or len(request.body) > MAX_BODY:
-        raise ConsoleError(413, f"the body must be at most {MAX_BODY} bytes")
-    try:
-        value = parse_json(request.body or b"{}", max_values=100_000)
-    except ValueError as error:
-        raise ConsoleError(400, f"the body is not a JSON document: {error}") from None
-    if not isinstance(value, dict):
-        raise ConsoleError(400, "the body must be a JSON object")
-    return value
+    """Return a request to the API; of a repeated parameter in the query, the last."""
+    query = dict(parse_qsl(request.target.partition("?")[2]))
+    return ApiRequest({**query, **path_parameters}, json.loads(request.body or b"{}"), endpoint_host)
 
 
 CLIENT_HEADER: Final = "x-console"

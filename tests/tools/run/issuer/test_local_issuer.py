@@ -41,9 +41,6 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ({}, 400),
-        ({"user": "ada", "scopes": "a"}, 400),
-        ({"user": "ada", "scopes": [1]}, 400),
         ({"user": "a\nb"}, 422),
         ({"user": "ada", "scopes": ["a b"]}, 422),
         ({"user": "ada", "scopes": ["a"]}, 200),
