@@ -121,8 +121,10 @@ def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     Raises ConsoleError.
     """
     function = _function(app, request)
-    project = source_files(app.edited.project_folder(function))
-    changed = {name: text for name, text in request.body["files"].items() if project.get(name) != text}
+    project, files = source_files(app.edited.project_folder(function)), request.body["files"]
+    if unknown := sorted(files.keys() - project.keys()):
+        raise ConsoleError(422, f"{unknown[0][:100]!r} is no source file of the function")
+    changed = {name: text for name, text in files.items() if project[name] != text}
     try:
         app.edit(function, changed)
     except (SourceError, TemplateError) as error:

@@ -18,14 +18,14 @@ from typing import Final
 from mcp_roundtrip_tools.template.model import Application, Function, TemplateError, describe_left_out
 
 MAX_FILE: Final = 512 * 1024
-"""The largest source file that is shown or written, in bytes."""
+"""The largest source file that is shown, in bytes."""
 
 MAX_FILES: Final = 200
 
 SUFFIXES: Final = frozenset({".py", ".json", ".html", ".css", ".js", ".md", ".toml", ".yaml"})
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,7}")
-"""A relative path. No part begins with a dot, so none is `..`."""
+"""A relative path without hidden parts."""
 
 
 class SourceError(Exception):
@@ -67,12 +67,15 @@ class EditedSources:
         return {name: replace(each, code=self._folder(each.code)) for name, each in functions.items()}
 
     def edit(self, function: str, files: Mapping[str, str]) -> None:
-        """Replace a function's edited files, or drop them. SourceError and KeyError change nothing."""
+        """Replace a function's edited files, which are some of its `source_files`, or drop them.
+
+        SourceError and KeyError change nothing.
+        """
         code = self._projects[function]
         if not files:
             self._copies.pop(code, None)
             return
-        check_files(files)
+        check_syntax(files)
         self._copies[code] = _Copy(dict(files), self._write(code, files))
 
     def refresh(self, changed: Iterable[Path]) -> None:
@@ -91,7 +94,7 @@ class EditedSources:
         folder = self._root / f"{code.name}-{self._count}"
         try:
             _copy(code, folder, files)
-        except OSError as error:  # also two names that need the same path as a file and as a folder
+        except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise SourceError(f"{code.name} cannot be copied: {error}") from None
         return folder
@@ -102,7 +105,7 @@ def _copy(code: Path, folder: Path, files: Mapping[str, str]) -> None:
     shutil.copytree(code, folder, ignore=ignored, ignore_dangling_symlinks=True)
     for name, text in files.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)  # the project may have lost it since
         path.unlink(missing_ok=True)  # the copy of a file that is read-only is read-only, too
         path.write_bytes(text.encode())
 
@@ -127,32 +130,15 @@ def _is_small_file(path: Path, root: Path) -> bool:
     return path.is_file() and path.resolve().is_relative_to(root) and path.stat().st_size <= MAX_FILE
 
 
-def check_files(files: Mapping[str, str]) -> None:
-    """Raise SourceError if these files cannot be written, or if Python cannot compile one of them."""
-    if len(files) > MAX_FILES:
-        raise SourceError(f"at most {MAX_FILES} files can be edited")
+def check_syntax(files: Mapping[str, str]) -> None:
+    """Raise SourceError if Python cannot compile one of these files."""
     for name, text in files.items():
-        _check(name, text)
-
-
-def _check(name: str, text: str) -> None:
-    """Raise SourceError for a file that cannot be written, or that Python cannot compile."""
-    suffix = Path(name).suffix
-    if not _NAME.fullmatch(name) or suffix not in SUFFIXES:
-        raise SourceError(f"{name[:100]!r} is not the name of a source file of a function")
-    data = text.encode()
-    if len(data) > MAX_FILE:
-        raise SourceError(f"{name} has more than {MAX_FILE} bytes")
-    if suffix == ".py":
-        _check_syntax(name, data)
-
-
-def _check_syntax(name: str, data: bytes) -> None:
-    try:
-        compile(data, name, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        text = "".join(format_exception_only(error)).strip()
-        raise SourceError(text if name in text else f"{name}: {text}") from None
+        try:
+            if name.endswith(".py"):
+                compile(text.encode(), name, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            problem = "".join(format_exception_only(error)).strip()
+            raise SourceError(problem if name in problem else f"{name}: {problem}") from None
 
 
 _IGNORED_SUFFIXES = (".pyc", ".egg-info", ".dist-info")
