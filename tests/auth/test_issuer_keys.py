@@ -64,6 +64,18 @@ def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_
     assert asked.knows("two")
 
 
+def test_a_clock_that_is_set_back_delays_no_refresh():
+    asked = ChangingIssuer()
+    asked.answers(jwks(TWO), in_s=-3_600)
+    assert asked.knows("two")
+    assert not asked.knows("one")
+    failed = ChangingIssuer(DOWN)
+    with pytest.raises(IssuerUnavailable):
+        failed.knows("one")
+    failed.answers(jwks(ONE), in_s=-3_600)
+    assert failed.knows("one")
+
+
 def test_unknown_keys_cause_at_most_one_request_a_minute():
     asked = ChangingIssuer()
     for number in range(600):

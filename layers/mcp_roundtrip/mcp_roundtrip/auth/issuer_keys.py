@@ -107,14 +107,14 @@ class IssuerKeys(Struct, eq=False):
         return usable.get(name)
 
     def _is_fresh(self, name: tuple[str, str]) -> bool:
-        return name in self._keys and self.clock() - self._fetched_at < REFRESH_AFTER_S
+        return name in self._keys and 0 <= self.clock() - self._fetched_at < REFRESH_AFTER_S
 
     def _usable(self) -> KeySet:
         return self._keys if self.clock() - self._fetched_at < EXPIRE_AFTER_S else {}
 
     def _may_refresh(self) -> bool:
         interval_s = MIN_REFRESH_INTERVAL_S if self._usable() else RETRY_INTERVAL_S
-        return self.clock() - self._refreshed_at >= interval_s
+        return not 0 <= self.clock() - self._refreshed_at < interval_s  # or it was set back
 
     def _refresh(self) -> None:
         try:
