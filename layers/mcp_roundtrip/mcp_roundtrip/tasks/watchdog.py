@@ -105,10 +105,12 @@ class Watchdog(Struct, frozen=True):
         finds the task leased is sent again for the end of the lease. Every other change of the task ends the
         wake-up, because the change has a wake-up or a poll of its own.
         """
-        task, now_ms = read_task(self.store, pk), self.clock_ms()
-        if task is None:
-            return
-        due_at_ms = task.claimable_at_ms
+        task = read_task(self.store, pk)
+        if task is not None:
+            self._wake(task, at_ms)
+
+    def _wake(self, task: Task, at_ms: int) -> None:
+        due_at_ms, now_ms = task.claimable_at_ms, self.clock_ms()
         if task.work_state is WorkState.LEASED and due_at_ms is not None:  # its worker may be lost
             if at_ms <= task.dispatched_at_ms and due_at_ms > now_ms:
                 return  # a poll has dispatched this worker; otherwise each sleep would leave a wake-up
@@ -116,7 +118,7 @@ class Watchdog(Struct, frozen=True):
         elif due_at_ms != at_ms:
             return
         if now_ms < min(due_at_ms, task.deadline_ms):
-            self.dispatcher.dispatch_at(task.worker, pk, due_at_ms)
+            self.dispatcher.dispatch_at(task.worker, task.pk, due_at_ms)
         else:
             self._end_or_redispatch(task)
 
@@ -130,7 +132,7 @@ class Watchdog(Struct, frozen=True):
             return True
         due_at_ms = task.claimable_at_ms
         if due_at_ms is not None and due_at_ms > now_ms:  # it sleeps, or its worker may be lost
-            self.wake(pk, due_at_ms)
+            self._wake(task, due_at_ms)
             return True
         self._end_or_redispatch(task)
         return due_at_ms is None or task.dispatched_at_ms < now_ms - _pause_ms(task)
