@@ -75,6 +75,7 @@ REQUESTS = {
     "a resource": (message("resources/read", uri="db://rows/7"), "db:read"),
     "completion of a prompt": (completing("prompt", "migrate", "table"), "db:write"),
     "completion of a resource": (completing("resource", "db://rows/{number}", "number"), "db:read"),
+    "completion in another spelling": (completing("resource", "DB://rows/{number}", "number"), "db:read"),
 }
 """Requests and the scopes that they require."""
 
@@ -113,12 +114,12 @@ def test_a_state_is_valid_after_a_step_up_and_scopes_are_checked_in_every_round(
 
 
 @every_request
-def test_a_hidden_feature_is_unknown(request_name):
+def test_a_hidden_feature_is_unknown(request_name, through_door):
     def rename(text: str) -> str:
         return text.replace("migrate", "nothing").replace("write", "nothing").replace("rows", "nothing")
 
     hidden, _ = REQUESTS[request_name]
-    client = hiding(NO_SCOPES)
+    client = hiding(NO_SCOPES, through_door=through_door)
     answers = [client.send(body) for body in (hidden, json.loads(rename(json.dumps(hidden))))]
     for answer in answers:
         assert "www-authenticate" not in answer.headers

@@ -171,10 +171,11 @@ class FrontDoor:
 
     def _forward_completion(self, context: RequestContext) -> HttpResponse:
         kind, name = admission.read_reference(context.params)
-        items = self.catalog.prompts
-        if kind == "resource":
-            items, name = self._resources, self._index.find_equivalent(name)
-        entry = admission.authorize(items.get(name), context, lambda: admission.unknown_item(kind, name))
+        if kind == "prompt":
+            found = self.catalog.prompts.get(name)
+        else:
+            found = self._resources.get(self._index.find_equivalent(name))
+        entry = admission.authorize(found, context, lambda: admission.unknown_item(kind, name))
         return self._forward(entry, context)
 
     def _forward(self, entry: CatalogEntry, context: RequestContext) -> HttpResponse:

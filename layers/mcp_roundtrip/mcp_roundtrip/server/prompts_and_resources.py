@@ -198,15 +198,14 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
     def complete(self, context: RequestContext) -> Reply:
         """Return suggestions. A completion requires the scopes of its prompt or resource."""
         kind, name = admission.read_reference(context.params)
-        if kind == "resource":
-            name = self._index.find_equivalent(name)
+        own = name if kind == "prompt" else self._index.find_equivalent(name)
         argument, value = _read_argument(context.params)
-        feature = self.prompts.get(name) if kind == "prompt" else self.resources.get(name)
+        feature = self.prompts.get(own) if kind == "prompt" else self.resources.get(own)
         admission.authorize(feature, context, lambda: admission.unknown_item(kind, name))
         assert feature is not None
         if argument not in feature.parameters.names:
             raise ProtocolError(INVALID_PARAMS, f"Unknown argument: {argument[:128]}")
-        completer = self.completers.get(((kind, name), argument))
+        completer = self.completers.get(((kind, own), argument))
         others = _read_other_arguments(context.params)
         try:
             if completer is None:
@@ -215,7 +214,7 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
             else:
                 suggested = _suggest(completer, value, others)
         except Exception as error:
-            context.ports.observer.record_failure("completion_raised", error, **{kind: name})
+            context.ports.observer.record_failure("completion_raised", error, **{kind: own})
             raise context.internal_error from error
         return Reply(results.complete(context.server_info, completion=_completion_members(suggested)))
 
