@@ -20,12 +20,11 @@ from msgspec import structs
 
 from mcp_roundtrip.auth.bearer import LEEWAY_S, MAX_TOKEN, BearerAuthenticator, bearer_token, canonical_uri
 from mcp_roundtrip.auth.callers import AuthMode, Caller, EventAuthenticator, Principal, Unauthorized
-from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.function_calls import count_function_calls
 from support.interpreters import run_program
-from support.token_issuer import ISSUER, ONE, RSA, Key, authenticator, claims, encoded
+from support.token_issuer import ISSUER, ONE, RSA, SIGNATURE_ALGORITHMS, Key, authenticator, claims, encoded
 
 CLOCK = FakeClock()
 NOW = CLOCK.now

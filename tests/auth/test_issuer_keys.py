@@ -16,7 +16,6 @@ from mcp_roundtrip.auth.issuer_keys import (
     MIN_REFRESH_INTERVAL_S,
     REFRESH_AFTER_S,
     RETRY_INTERVAL_S,
-    SIGNATURE_ALGORITHMS,
     TIMEOUT_S,
     IssuerKeys,
     discover_jwks_uri,
@@ -24,7 +23,7 @@ from mcp_roundtrip.auth.issuer_keys import (
     parse_key_set,
 )
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, TWO, Documents, Key, jwks
+from support.token_issuer import ISSUER, JWKS_URI, ONE, RSA, SIGNATURE_ALGORITHMS, TWO, Documents, Key, jwks
 
 DOWN = IssuerUnavailable("issuer_timeout")
 
@@ -67,13 +66,8 @@ def test_a_new_key_is_found_at_its_first_token_and_a_withdrawn_one_accepted_for_
 def test_a_clock_that_is_set_back_delays_no_refresh():
     asked = ChangingIssuer()
     asked.answers(jwks(TWO), in_s=-3_600)
-    assert asked.knows("two")
     assert not asked.knows("one")
-    failed = ChangingIssuer(DOWN)
-    with pytest.raises(IssuerUnavailable):
-        failed.knows("one")
-    failed.answers(jwks(ONE), in_s=-3_600)
-    assert failed.knows("one")
+    assert asked.knows("two")
 
 
 def test_unknown_keys_cause_at_most_one_request_a_minute():

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.auth.issuer_keys import SIGNATURE_ALGORITHMS
 from mcp_roundtrip.deployment.settings import VARIABLES, Audit, load_settings
 from mcp_roundtrip.internal_errors import SettingsError
 from support.setting_examples import (
@@ -24,6 +23,7 @@ from support.setting_examples import (
     WORKER,
     WRONG,
 )
+from support.token_issuer import SIGNATURE_ALGORITHMS
 
 
 def test_only_the_authorization_mode_is_required():

@@ -12,12 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from mcp_roundtrip.auth.bearer import BearerAuthenticator
-from mcp_roundtrip.auth.issuer_keys import IssuerKeys
+from mcp_roundtrip.auth.issuer_keys import ALGORITHMS, IssuerKeys
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
 
 ISSUER = "https://id.test/tenant"
 JWKS_URI = "https://id.test/keys"
+
+SIGNATURE_ALGORITHMS = frozenset(name for names in ALGORITHMS.values() for name in names)
 
 CURVES: dict[str, type[Any]] = {"ES256": ec.SECP256R1, "ES384": ec.SECP384R1, "ES512": ec.SECP521R1}
 

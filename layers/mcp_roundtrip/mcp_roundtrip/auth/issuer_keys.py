@@ -42,7 +42,7 @@ Fetch = Callable[[str, float], bytes]
 """Takes a URL and a timeout in seconds, returns the document. Raises IssuerUnavailable."""
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = {
+ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = {
     ("RSA", None): _RSA,
     ("EC", "P-256"): ("ES256",),
     ("EC", "P-384"): ("ES384",),
@@ -50,9 +50,6 @@ _ALGORITHMS: Final[Mapping[tuple[str, str | None], tuple[str, ...]]] = {
     ("OKP", "Ed25519"): ("EdDSA",),
 }
 """Key type and curve -> the algorithms of its signatures."""
-
-SIGNATURE_ALGORITHMS: Final = frozenset(name for names in _ALGORITHMS.values() for name in names)
-"""The algorithms that a deployment can allow, without HMAC."""
 
 RSA_BITS: Final = range(2048, 8193)
 """Accepted sizes. RFC 7518 §3.3 requires 2,048; larger keys slow down every token."""
@@ -235,7 +232,7 @@ def _algorithms(jwk: Mapping[str, Any]) -> tuple[str, ...]:
     kty, crv = jwk.get("kty"), jwk.get("crv")
     if not isinstance(kty, str) or not isinstance(crv, str | None):
         return ()
-    return _ALGORITHMS.get((kty, crv), ())
+    return ALGORITHMS.get((kty, crv), ())
 
 
 def _verifies(jwk: Mapping[str, Any]) -> bool:
