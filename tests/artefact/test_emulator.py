@@ -5,10 +5,8 @@ and how the code is made read-only. SnapStart and streamed responses are not emu
 """
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -127,23 +125,14 @@ def messages(answer: Any) -> list[Any]:
     return []
 
 
-def test_every_function_responds_to_its_first_event_after_a_cold_start(cold):
-    first = {function_of(file): file for file in reversed(list(STABLE))}
-    assert first.keys() == LOGICAL_IDS.keys()
-    events = {file: stable_events()[file] for file in first.values()}
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(cold, first, events.values()))
-    played = {file: [(events[file], answer)] for file, answer in zip(events, answers, strict=True)}
-    assert_outcomes(played, {file: (STABLE[file],) for file in events})
-
-
 def test_a_state_is_resumed_in_another_execution_environment(cold):
     one_of_each_function = {function_of(file): file for file in ROUNDS}.values()
     played = {file: rounds_of(cold, file) for file in one_of_each_function}
     assert_outcomes(played, {file: ROUNDS[file] for file in played})
 
 
-def test_warm_functions_respond_to_all_events(built, variables):
+def test_every_function_responds_to_all_events_from_its_cold_start_on(built, variables):
+    assert {*map(function_of, STABLE)} == LOGICAL_IDS.keys()
     with warm_environments(built, variables) as warm:
         played = {file: [(event, warm(function_of(file), event))] for file, event in stable_events().items()}
         rounds = {file: rounds_of(warm, file) for file in ROUNDS}
