@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -120,6 +121,8 @@ def _split(uri: str) -> SplitResult | None:
     return parts
 
 
+MAX_GRANTS: Final = 10_000  # every page can open the sign-in page, which adds one
+
 _OF_OPENID: Final = frozenset({"openid", "profile", "email", "offline_access"})
 """Scopes that concern an issuer itself. They are never in an access token."""
 
@@ -148,18 +151,20 @@ class Grant:
 
 
 class OneTimeGrants:
-    """Grants by a secret that a client redeems once."""
+    """Grants by a secret that a client redeems once. The oldest are dropped."""
 
     def __init__(self, lifetime_s: float) -> None:
         self._lifetime_s = lifetime_s
         self._lock = threading.Lock()
-        self._grants: dict[str, tuple[Grant, float]] = {}
+        self._grants: OrderedDict[str, tuple[Grant, float]] = OrderedDict()
 
     def add(self, grant: Grant) -> str:
         """Return the secret of a grant."""
         secret = secrets.token_urlsafe(32)
         with self._lock:
             self._grants[secret] = (grant, time.monotonic() + self._lifetime_s)
+            if len(self._grants) > MAX_GRANTS:
+                self._grants.popitem(last=False)
         return secret
 
     def redeem(self, secret: str) -> Grant:
