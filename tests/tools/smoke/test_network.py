@@ -73,7 +73,7 @@ def test_a_refused_certificate_is_described(tmp_path, name, days, trusted, text)
 
 
 ANSWERS: dict[str, tuple[Reply, str]] = {
-    "no route": (respond(404, {"message": "Not Found"}), "no route"),
+    "no route": (respond(404, {"message": "Not Found"}), "McpUrl"),
     "a redirect": (
         respond(301, b"", Location="https://other.example/"),
         "redirects to https://other.example/",
