@@ -231,7 +231,7 @@ def test_a_reference_into_alternatives_has_the_reasons_of_its_target() -> None:
 @pytest.mark.parametrize(
     ("pet", "problem"),
     [
-        ({"kind": "bird", "lives": 9}, 'arguments.pet.kind: .* "cat".* "dog".* "hound"'),
+        ({"kind": "bird", "lives": 9}, 'arguments.pet.kind: .* "cat" or "dog" or "hound"'),
         ({"kind": "cat"}, "arguments.pet.lives: Field required"),
         ({"lives": 9}, "arguments.pet.kind: Field required"),
     ],
@@ -254,7 +254,7 @@ def test_hundreds_of_alternatives_of_each_item_take_no_second() -> None:
 
 def test_names_that_look_like_numbers_or_are_empty_have_places() -> None:
     schema = {"additionalProperties": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}
-    assert re.fullmatch("arguments.01: .* integer.* null", refusal({"01": "a"}, **schema))
+    assert re.fullmatch("arguments.01: .* integer or null", refusal({"01": "a"}, **schema))
     assert refusal({"": {"a": 1}}, **schema)
     numbers = {"m": {"additionalProperties": {"type": "integer"}}}
     assert "arguments.m.7: " in refusal({"m": {"9" * 5_000: 1, "7": "a"}}, properties=numbers)
