@@ -19,10 +19,9 @@ from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Deployer
 from support.layers import LAYER, OTHER_ARCHITECTURE, OTHER_RUNTIME, layer_of_other_target, share_layers
-from support.project import ROOT, copy_project
+from support.project import ROOT, copy_project, functions
 from support.sam_applications import Response
 from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
-from support.source_template import functions
 
 ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
 

@@ -25,7 +25,7 @@ from support.extension_schemas import assert_valid
 from support.lambda_emulator import Artefact, Environment, started
 from support.lambda_runtime import runtime
 from support.layers import layer_of_runtime
-from support.project import ROOT
+from support.project import ROOT, logical_ids
 from support.sam_build import NATIVE_RUNTIME, Built
 from support.sample_events import (
     ROUNDS,
@@ -38,7 +38,6 @@ from support.sample_events import (
     rounds_of,
     stable_events,
 )
-from support.source_template import logical_ids
 
 RUNTIMES = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
 

@@ -24,9 +24,8 @@ from support.layers import (
     layer_of_runtime,
     make_layer,
 )
-from support.project import ROOT
+from support.project import ROOT, functions
 from support.sam_build import NATIVE_RUNTIME, environment
-from support.source_template import functions
 
 OLDEST, *_, NEWEST = load(ROOT / "template.yaml")["Parameters"]["PythonRuntime"]["AllowedValues"]
 ELF_MACHINES = {"x86_64": 0x3E, "arm64": 0xB7}

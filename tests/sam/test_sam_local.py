@@ -26,10 +26,9 @@ from mcp_roundtrip_tools.sam_local.command import (
     live_events,
 )
 from support.forked_programs import python_of_functions
-from support.project import ROOT
+from support.project import ROOT, logical_ids
 from support.sam_build import SAM, run
 from support.sample_events import ASKS, DONE, EVENTS, ROUNDS, STABLE, TASK, outcome
-from support.source_template import logical_ids
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
 

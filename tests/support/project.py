@@ -1,7 +1,9 @@
-"""The folders of this project, and a copy of it for tests that change it."""
+"""The folders and functions of this project, and a copy of it for tests that change it."""
 
 import shutil
 from pathlib import Path
+
+from mcp_roundtrip_tools.template.yaml_reader import load
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
@@ -13,6 +15,23 @@ COPIED = (
     *("CHANGELOG.md", "LICENSE", "Makefile", "README.md", "pyproject.toml", "samconfig.toml"),
     "template.yaml",
 )
+
+
+def logical_ids() -> dict[str, str]:
+    """Return the logical id of every function, by its name without the stack's name."""
+    return {
+        folder + ("_worker" if logical_id.endswith("WorkerFunction") else ""): logical_id
+        for logical_id, folder in functions().items()
+    }
+
+
+def functions() -> dict[str, str]:
+    """Return the folder in functions/ of every function, by logical id."""
+    return {
+        name: Path(resource["Properties"]["CodeUri"]).name
+        for name, resource in load(ROOT / "template.yaml")["Resources"].items()
+        if resource["Type"] == "AWS::Serverless::Function"
+    }
 
 
 def copy_project(folder: Path) -> Path:

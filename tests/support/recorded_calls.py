@@ -23,11 +23,10 @@ from support.examples import EXPENSE, ORDERS, PRICES, RESOLVE
 from support.forked_programs import python_of_functions
 from support.mailbox import Mailbox, decide
 from support.page_user import choose_first_on_page, link_in
-from support.project import FUNCTIONS
+from support.project import FUNCTIONS, logical_ids
 from support.role_permissions import Call
 from support.sample_events import EVENTS
 from support.served_application import TEMPLATE, Served, serve_for_alice, with_options
-from support.source_template import logical_ids
 
 LINE = re.compile(r"\[(\w+)\] AWS (\[.*\])")
 

@@ -77,6 +77,11 @@ def respond(status: int, body: bytes | dict[str, Any], **headers: str) -> Reply:
     return send(head.encode() + content)
 
 
+def message(number: int, **members: Any) -> Reply:
+    """Send the JSON-RPC message to the request of this number."""
+    return respond(200, {"jsonrpc": "2.0", "id": number, **members}, Content_Type="application/json")
+
+
 def respond_and_close(closed: threading.Event) -> Reply:
     """Send an empty object, and close the connection although the response does not say so."""
 

@@ -7,7 +7,7 @@ import random
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,21 +51,21 @@ class Served:
     """The URL of the front door, and the log lines."""
 
     url: str
-    lines: list[str]
+    lines: list[str] = field(default_factory=list)
 
 
 @contextmanager
 def serve_anonymously() -> Iterator[Served]:
     """Serve the application without authorization, as `make run` does."""
-    lines: list[str] = []
-    with serve(TEMPLATE, parameters={"AuthMode": "none"}, log=lines.append) as app:
-        yield Served(app.url(FRONT_DOOR), lines)
+    with serve(TEMPLATE, parameters={"AuthMode": "none"}) as app:
+        yield Served(app.url(FRONT_DOOR))
 
 
 @dataclass
-class ServedWithIssuer(Served):
-    """An application whose functions verify the tokens of this issuer."""
+class ServedWithIssuer:
+    """The URL of an application whose functions verify the tokens of this issuer."""
 
+    url: str
     issuer: AuthorizationServer
 
 
@@ -80,11 +80,11 @@ def unused_ports() -> Iterator[int]:
 @contextmanager
 def serve_with_issuer() -> Iterator[ServedWithIssuer]:
     port = next(unused_ports())
-    url, lines = f"http://127.0.0.1:{port}{FRONT_DOOR}", list[str]()
+    url = f"http://127.0.0.1:{port}{FRONT_DOOR}"
     with authorization_server() as issuer:
         parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
-        with serve(TEMPLATE, port=port, parameters=parameters, log=lines.append):
-            yield ServedWithIssuer(url, lines, issuer)
+        with serve(TEMPLATE, port=port, parameters=parameters):
+            yield ServedWithIssuer(url, issuer)
 
 
 @contextmanager

@@ -16,9 +16,8 @@ import yaml
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import forked_programs
 from support.cloudformation import Stack, evaluate_stack, with_options
-from support.project import ROOT
+from support.project import ROOT, functions
 from support.sam_build import CACHE, SAM, run
-from support.source_template import functions
 
 PLATFORM = ROOT / "platform/template.yaml"
 OPTIONS_PAGE = ROOT / "docs/reference/options.md"

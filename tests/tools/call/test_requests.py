@@ -9,15 +9,11 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROT
 from mcp_roundtrip.protocol.mirrored_headers import decode_header
 from mcp_roundtrip_tools.call.command import main
 from mcp_roundtrip_tools.call.terminal import Terminal
-from support.scripted_server import ReceivedRequest, Reply, respond, scripted
+from support.scripted_server import ReceivedRequest, Reply, message, respond, scripted
 
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}
 LISTED = {"resultType": "complete", "tools": [TOOL], "ttlMs": 0, "cacheScope": "private"}
 DONE = {"resultType": "complete", "content": []}
-
-
-def message(number: int, **members: Any) -> Reply:
-    return respond(200, {"jsonrpc": "2.0", "id": number, **members}, Content_Type="application/json")
 
 
 def exchange(*results: Mapping[str, Any], called: tuple[str, ...] = ("make",)) -> list[ReceivedRequest]:

@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip_tools.smoke.run import Call, Settings, main, read_settings
-from support.scripted_server import Reply, respond, scripted
+from support.scripted_server import Reply, message, respond, scripted
 from support.served_application import FRONT_DOOR, TEMPLATE, serve
 from tools.smoke.conftest import findings_of
 
@@ -79,14 +79,9 @@ def test_a_fault_of_a_deployment_is_found_by_its_check(variables, name, text):
 # -- servers that are not of this package -------------------------------------------------------------------
 
 
-def message(request_id: int = 1, **members: object) -> Reply:
-    document = {"jsonrpc": "2.0", "id": request_id, **members}
-    return respond(200, document, Content_Type="application/json")
-
-
 def listed(*tools: object) -> Reply:
     result = {"resultType": "complete", "tools": [*tools], "ttlMs": 0, "cacheScope": "private"}
-    return message(result=result)
+    return message(1, result=result)
 
 
 DISCOVERED = {"supportedVersions": [PROTOCOL_VERSION], "capabilities": {"tools": {}}}
@@ -102,15 +97,15 @@ QUESTION = {
     },
 }
 ERROR = {"code": -32602, "message": "The state is not accepted"}
-BEFORE_CALL = [message(result=DISCOVERED)] * 2 + [listed(TOOL), message(2, error=ERROR)]
+BEFORE_CALL = [message(1, result=DISCOVERED)] * 2 + [listed(TOOL), message(2, error=ERROR)]
 
 SERVERS: dict[str, tuple[list[Reply], str, str]] = {
     "an older version": (
-        [message(result={"supportedVersions": ["2025-11-25"]})] * 2,
+        [message(1, result={"supportedVersions": ["2025-11-25"]})] * 2,
         "discovery",
         f"MCP {PROTOCOL_VERSION}, but 2025-11-25",
     ),
-    "no tools": ([message(result=DISCOVERED)] * 2 + [listed()], "tools", "make catalog"),
+    "no tools": ([message(1, result=DISCOVERED)] * 2 + [listed()], "tools", "make catalog"),
     "a refused state": (
         [
             *BEFORE_CALL,
