@@ -18,16 +18,16 @@ Lambda runtime client: a conformance server with the features that the suite cal
 """
 
 _BADGE: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}: {text}">
-  <title>{label}: {text}</title>
-  <clipPath id="r"><rect width="{width}" height="20" rx="3"/></clipPath>
+<svg xmlns="http://www.w3.org/2000/svg" width="235" height="20" role="img" aria-label="MCP conformance: {text}">
+  <title>MCP conformance: {text}</title>
+  <clipPath id="r"><rect width="235" height="20" rx="3"/></clipPath>
   <g clip-path="url(#r)">
-    <rect width="{left}" height="20" fill="#444"/>
-    <rect x="{left}" width="{right}" height="20" fill="{color}"/>
+    <rect width="105" height="20" fill="#444"/>
+    <rect x="105" width="130" height="20" fill="{color}"/>
   </g>
   <g fill="#fff" text-anchor="middle" font-family="Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11">
-    <text x="{left_middle}" y="14" textLength="{left_text}">{label}</text>
-    <text x="{right_middle}" y="14" textLength="{right_text}">{text}</text>
+    <text x="52.5" y="14" textLength="93">MCP conformance</text>
+    <text x="170.0" y="14" textLength="118">{text}</text>
   </g>
 </svg>
 """
@@ -86,22 +86,8 @@ def page(results: Results, not_run: Mapping[str, Mapping[str, str]]) -> str:
 
 def badge(results: Results) -> str:
     """Return the badge in SVG, which needs no other host."""
-    label, text = "MCP conformance", summary(results)
     failed = sum(_totals(_rows(results))[1:3])
-    left_text, right_text = round(6.2 * len(label)), round(5.6 * len(text))
-    left, right = left_text + 12, right_text + 12
-    return _BADGE.format(
-        width=left + right,
-        left=left,
-        right=right,
-        left_text=left_text,
-        right_text=right_text,
-        left_middle=left / 2,
-        right_middle=left + right / 2,
-        label=label,
-        text=text,
-        color="#b00" if failed else "#176b2c",
-    )
+    return _BADGE.format(text=summary(results), color="#b00" if failed else "#176b2c")
 
 
 def summary(results: Results) -> str:
