@@ -18,12 +18,17 @@ import pytest
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support import aws_account
 from support.deploying import BUILT_TEMPLATE, Deployer
-from support.layers import LAYER, OTHER_ARCHITECTURE, OTHER_RUNTIME, layer_of_other_target, share_layers
+from support.layers import (
+    LAYER,
+    OTHER_ARCHITECTURE,
+    OTHER_RUNTIME,
+    layer_of_other_target,
+    share_layers,
+    targets_of,
+)
 from support.project import ROOT, copy_project, functions
 from support.sam_applications import Response
 from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
-
-ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
 
 OPTIONS = {
     # The emulator's own address is not https, which AuthMode bearer refuses.
@@ -248,20 +253,13 @@ def assert_layer_fits(deployer: Deployer, runtime: str, architecture: str) -> No
         assert configuration["Runtime"] == runtime
         assert configuration["Architectures"] == [architecture]
         [layer] = configuration["Layers"]
-        assert compiled_for(deployer, layer["Arn"]) == {(runtime, architecture)}
+        assert compiled_for(deployer, layer["Arn"]) == ({runtime}, {architecture})
 
 
 @cache
-def compiled_for(deployer: Deployer, layer: str) -> set[tuple[str, str]]:
+def compiled_for(deployer: Deployer, layer: str) -> tuple[set[str], set[str]]:
     """Return the runtimes and architectures of the extension modules in a version of the layer."""
     found = deployer.cloud.client("lambda").get_layer_version_by_arn(Arn=layer)
     with urllib.request.urlopen(found["Content"]["Location"], timeout=20) as response:
         archive = zipfile.ZipFile(io.BytesIO(response.read()))
-    extensions = [name for name in archive.namelist() if re.search(r"\.cpython-3\d+-.*\.so$", name)]
-    return {
-        (
-            re.sub(r".*\.cpython-3(\d+)-.*", r"python3.\1", name),
-            ELF_MACHINES[int.from_bytes(archive.read(name)[18:20], "little")],
-        )
-        for name in extensions
-    }
+    return targets_of((name, archive.read(name)) for name in archive.namelist() if name.endswith(".so"))

@@ -18,7 +18,8 @@ Lambda runtime client: a conformance server with the features that the suite cal
 """
 
 _BADGE: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" width="235" height="20" role="img" aria-label="MCP conformance: {text}">
+<svg xmlns="http://www.w3.org/2000/svg" width="235" height="20" role="img" \
+aria-label="MCP conformance: {text}">
   <title>MCP conformance: {text}</title>
   <clipPath id="r"><rect width="235" height="20" rx="3"/></clipPath>
   <g clip-path="url(#r)">

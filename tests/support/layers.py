@@ -3,9 +3,10 @@
 The layer for this interpreter and architecture is that of `sam_build`.
 """
 
+import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
@@ -16,6 +17,16 @@ from support.sam_build import NATIVE_RUNTIME, cached, environment
 LAYER = ROOT / "layers/mcp_roundtrip"
 OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
 OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
+
+
+ELF_MACHINES = {0x3E: "x86_64", 0xB7: "arm64"}
+
+
+def targets_of(extensions: Iterable[tuple[str, bytes]]) -> tuple[set[str], set[str]]:
+    """Return the runtimes and the architectures of extension modules: their names and contents."""
+    found = dict(extensions)
+    runtimes = {f"python3.{minor}" for minor in re.findall(r"\.cpython-3(\d+)-", " ".join(found))}
+    return runtimes, {ELF_MACHINES[int.from_bytes(each[18:20], "little")] for each in found.values()}
 
 
 def copy_layer(folder: Path) -> Path:
