@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY, Gateway
-from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
-from mcp_roundtrip_tools.run.http.server import HttpServer
-from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.template.model import Route
+from support.authorized_server import http_api
 from support.deployment import Deployment
 from support.page_user import visit_page
 from support.question_page import PATH
@@ -72,13 +67,7 @@ def page(run_in_browser):
     """Serve the page of a server in this process."""
     deployment = Deployment(Server("databases", title="Acme databases"), user=None)
 
-    def invoke(invocation: InvokeRequest) -> InvocationResult:
-        return InvocationResult(json.dumps(deployment.invoke(json.loads(invocation.payload))).encode())
-
-    with (
-        closing(Gateway(lambda: [Route("ANY", PATH, "F")], invoke, RunRecorder())) as gateway,
-        closing(HttpServer(gateway.respond, max_body=MAX_BODY).start()) as http,
-    ):
+    with closing(http_api(deployment.invoke).start()) as http:
         yield ServedPage(http.url + PATH, StoredTasks(deployment.table), run_in_browser)
 
 

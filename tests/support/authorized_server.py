@@ -85,6 +85,18 @@ def mapped(reply: Response) -> Response:
     return replace(reply, headers=tuple(headers.items()))
 
 
+def http_api(
+    invoke: Callable[[Any], Any], gateway: Callable[[Response], Response] = lambda reply: reply
+) -> HttpServer:
+    """Return a server that invokes a function with its requests. `gateway`: what becomes of its responses."""
+
+    def respond(request: Request) -> Response:
+        event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
+        return gateway(to_response(json.dumps(invoke(event)).encode()))
+
+    return HttpServer(respond, max_body=1_000_000)
+
+
 @contextmanager
 def deployed(
     issuer: str,
@@ -95,12 +107,7 @@ def deployed(
     **given: Any,
 ) -> Iterator[AuthorizedServer]:
     """Serve `databases` to callers of an issuer. `gateway`: what API Gateway makes of its responses."""
-
-    def respond(request: Request) -> Response:
-        event = to_event(request, ROUTE, {}, request_id=str(uuid.uuid4()), now=time.time())
-        return gateway(to_response(json.dumps(deployment.invoke(event)).encode()))
-
-    with closing(HttpServer(respond, max_body=1_000_000)) as listening:
+    with closing(http_api(lambda event: deployment.invoke(event), gateway)) as listening:
         url = f"{listening.url}/mcp"
         values = {"auth_mode": mode, "audience": url, "token_issuer": issuer, **(settings or {})}
         environment = {f"MCP_{name.upper()}": value for name, value in values.items()}
