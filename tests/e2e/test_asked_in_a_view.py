@@ -1,9 +1,6 @@
 """The question app in a browser, in a host of MCP Apps, before the front door of the example over HTTP."""
 
-import json
 from typing import Any
-
-import pytest
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from support.client_requests import APPS, QUESTIONS
@@ -11,7 +8,7 @@ from support.mailbox import Mailbox
 from support.question_app import view
 from support.served_application import Served, serve_anonymously, serve_for_alice
 
-pytest_plugins = ["support.question_app", "support.typescript_client"]
+pytest_plugins = ["support.question_app"]
 
 META = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: APPS}
 
@@ -66,39 +63,3 @@ def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show):
         log = show(("read", "ui://mcp-roundtrip/questions"), server=host(served))
     (content,) = log["values"][0]["contents"]
     assert content["text"] == view()
-
-
-TYPESCRIPT = """
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-const ui = { mimeTypes: ["text/html;profile=mcp-app"] };
-const capabilities = { extensions: { "io.modelcontextprotocol/ui": ui } };
-const client = new Client({ name: "host", version: "1" }, { capabilities%s });
-await client.connect(new StreamableHTTPClientTransport(new URL("%s")));
-const { tools } = await client.listTools();
-const tool = tools.find((each) => each.name === "provision_database");
-const view = await client.readResource({ uri: tool._meta.ui.resourceUri });
-const asked = await client.callTool({ name: tool.name, arguments: { name: "orders" } });
-const { state, arguments: given } = asked._meta["mcp-roundtrip/questions"];
-const answers = { size: { action: "decline" } };
-const answer = { tool: tool.name, arguments: given, state, answers };
-const declined = await client.callTool({ name: "answer_questions", arguments: answer });
-console.log(JSON.stringify({
-  names: tools.map((each) => each.name),
-  type: view.contents[0].mimeType,
-  text: asked.content[0].text,
-  declined,
-}));
-"""
-
-
-@pytest.mark.parametrize(
-    "mode", ["", ', versionNegotiation: { mode: "auto" }'], ids=["initialize", "2026-07-28"]
-)
-def test_the_official_typescript_client_takes_results_that_ask(run_module, mode):
-    """It refuses results without structured content from tools that list an output schema."""
-    with serve_for_alice(Mailbox()) as served:
-        seen = json.loads(run_module(TYPESCRIPT % (mode, served.url)))
-    assert "answer_questions" in seen["names"]
-    assert seen["type"] == "text/html;profile=mcp-app"
-    assert "Which size should orders have?" in seen["text"]
-    assert seen["declined"]["isError"] is True
