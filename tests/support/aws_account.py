@@ -134,25 +134,14 @@ def adapted(built: Built, folder: Path, variables: Mapping[str, str], **options:
     return path
 
 
-def deploy(cloud: Cloud, built: Built, name: str, template: Path | None = None, **parameters: str) -> Stack:
-    """Run `sam deploy` for a build, with its runtime and architecture and these template parameters.
-
-    `template` replaces the template of the build.
-    """
+def deploy(cloud: Cloud, built: Built, name: str, template: Path, **parameters: str) -> Stack:
+    """Run `sam deploy` for a template of a build, with its runtime and architecture and these parameters."""
     given = {"PythonRuntime": built.runtime, "Architecture": built.architecture, **parameters}
-    file = template or built.template
-    sam = forked_programs.sam()
-    command: list[str | Path] = [sam, "deploy", "--template-file", file, "--stack-name", name]
-    options = [
-        "--resolve-s3",
-        "--capabilities",
-        "CAPABILITY_IAM",
-        "CAPABILITY_AUTO_EXPAND",
-        "--no-confirm-changeset",
-        "--no-progressbar",
-    ]
-    overrides = ["--parameter-overrides", *(f"{each}={value}" for each, value in given.items())]
-    done = sam_build.run(*command, *options, *overrides, **cloud.variables)
+    command = (forked_programs.sam(), "deploy", "--template-file", template, "--stack-name", name)
+    options = ("--resolve-s3", "--no-confirm-changeset", "--no-progressbar")
+    capabilities = ("--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND")
+    overrides = ("--parameter-overrides", *(f"{each}={value}" for each, value in given.items()))
+    done = sam_build.run(*command, *options, *capabilities, *overrides, **cloud.variables)
     assert done.returncode == 0, done.stderr + "\n".join(failures(cloud, name))
     return Stack(cloud, name)
 
