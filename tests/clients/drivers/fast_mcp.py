@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from typing import Any
 
 import fastmcp
@@ -13,19 +11,17 @@ from fastmcp.client.elicitation import ElicitResult
 
 
 async def answer(message: str, kind: Any, params: Any, context: Any) -> Any:
-    given = await asyncio.to_thread(lines.ask, lines.plain(params))
-    return ElicitResult(**given)
+    return ElicitResult(**await lines.ask(params))
 
 
-class FastMcp:
+class FastMcp(lines.OpenClient):
     async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         if options["tasks"]:
             import fastmcp_tasks  # noqa: F401  # once it is imported, the client follows tasks
         handler = {"elicitation_handler": answer} if options["asks"] else {}
         mode = {"mode": "legacy"} if options["initialize"] else {}
-        self.stack = AsyncExitStack()
         client: Any = fastmcp.Client(options["url"], **handler, **mode)
-        self.client = await self.stack.enter_async_context(client)
+        self.client = await self.open(client)
         return {"protocol": self.client.session.protocol_version}
 
     async def list(self) -> list[Any]:
@@ -40,9 +36,6 @@ class FastMcp:
             "is_error": result.is_error,
             "meta": result.meta or {},
         }
-
-    async def close(self) -> None:
-        await self.stack.aclose()
 
 
 driver = FastMcp()

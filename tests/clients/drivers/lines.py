@@ -13,6 +13,7 @@ import importlib
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, Protocol
 
 
@@ -28,10 +29,21 @@ class Driver(Protocol):
     async def close(self) -> None: ...
 
 
-def ask(question: Mapping[str, Any]) -> dict[str, Any]:
+class OpenClient:
+    """What drivers share whose client is open from `connect` to `close`."""
+
+    async def open(self, client: AbstractAsyncContextManager[Any]) -> Any:
+        self._stack = AsyncExitStack()
+        return await self._stack.enter_async_context(client)
+
+    async def close(self) -> None:
+        await self._stack.aclose()
+
+
+async def ask(params: Any) -> dict[str, Any]:
     """Pass a question on to the test, and wait for the answer: `action` and, for a form, `content`."""
-    _write({"asked": question})
-    return dict(json.loads(sys.stdin.readline()))
+    _write({"asked": plain(params)})
+    return dict(json.loads(await asyncio.to_thread(sys.stdin.readline)))
 
 
 def plain(value: Any) -> Any:

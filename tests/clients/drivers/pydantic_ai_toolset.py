@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from typing import Any
 
 import lines
@@ -14,16 +12,14 @@ from pydantic_ai.mcp import MCPToolset
 
 
 async def answer(message: str, kind: Any, params: Any, context: Any) -> Any:
-    given = await asyncio.to_thread(lines.ask, lines.plain(params))
-    return ElicitResult(**given)
+    return ElicitResult(**await lines.ask(params))
 
 
-class PydanticAi:
+class PydanticAi(lines.OpenClient):
     async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         handler: Any = {"elicitation_handler": answer} if options["asks"] else {}
-        self.stack = AsyncExitStack()
         toolset: MCPToolset[Any] = MCPToolset(options["url"], **handler)
-        self.toolset = await self.stack.enter_async_context(toolset)
+        self.toolset = await self.open(toolset)
         return {}
 
     async def list(self) -> list[Any]:
@@ -36,9 +32,6 @@ class PydanticAi:
             return {"text": error.message, "structured": None, "is_error": True, "meta": {}}
         structured = result if isinstance(result, dict) else None
         return {"text": str(result), "structured": structured, "is_error": False, "meta": {}}
-
-    async def close(self) -> None:
-        await self.stack.aclose()
 
 
 driver = PydanticAi()

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from contextlib import AsyncExitStack
 from typing import Any
 
 import lines
@@ -11,17 +9,15 @@ from mcp.client import Client
 
 
 async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
-    given = await asyncio.to_thread(lines.ask, lines.plain(params))
-    return types.ElicitResult.model_validate(given)
+    return types.ElicitResult.model_validate(await lines.ask(params))
 
 
-class PythonSdk:
+class PythonSdk(lines.OpenClient):
     async def connect(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         callback = answer if options["asks"] else None
         mode = "legacy" if options["initialize"] else "auto"
-        self.stack = AsyncExitStack()
         client = Client(options["url"], elicitation_callback=callback, mode=mode)
-        self.client = await self.stack.enter_async_context(client)
+        self.client = await self.open(client)
         return {"protocol": self.client.protocol_version}
 
     async def list(self) -> list[Any]:
@@ -29,9 +25,6 @@ class PythonSdk:
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         return lines.called(await self.client.call_tool(tool, dict(arguments)))
-
-    async def close(self) -> None:
-        await self.stack.aclose()
 
 
 driver = PythonSdk()

@@ -10,8 +10,7 @@ from strands.tools.mcp import MCPClient
 
 
 async def answer(context: Any, params: Any) -> types.ElicitResult:
-    given = await asyncio.to_thread(lines.ask, lines.plain(params))
-    return types.ElicitResult.model_validate(given)
+    return types.ElicitResult.model_validate(await lines.ask(params))
 
 
 class Strands:
