@@ -196,12 +196,8 @@ def previous_release(folder: Path, environment: str, current: Release | None) ->
 
 
 def read_release(path: Path) -> Release:
-    """Return a saved release. Raises Refused if the file is none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return Release(found["template"], found["parameters"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise Refused(f"{path} is not a saved release ({error}): delete it.") from None
+    """Return a saved release."""
+    return Release(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def endpoint(account: Account, stack: str) -> str:

@@ -4,13 +4,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
-from mcp_roundtrip_tools.deploy.environments import Environment, Refused
+from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.template.parameters import refused_value, required_parameters
 from mcp_roundtrip_tools.template.template_tree import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
-
-MAX_ATTEMPTS = 8
-"""The refused answers to a question after which no deployment is made."""
 
 USE_ISSUER = ("bearer", "jwt", "lambda")
 """The values of AuthMode that use TokenIssuer."""
@@ -67,10 +64,9 @@ class Interview:
         )
 
     def _ask(self, label: str, default: str, check: Check) -> str:
-        for _ in range(MAX_ATTEMPTS):
+        while True:
             answer = self.prompt(f"{label}{f' [{default}]' if default else ''}: ").strip() or default
             problem = check(answer)
             if problem is None:
                 return answer
             self.show(problem)
-        raise Refused(f"{label}: no valid answer.")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, read_environment, save
+from mcp_roundtrip_tools.deploy.environments import Answers, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.template_tree import read_tree
@@ -73,8 +73,3 @@ def test_a_refused_answer_is_asked_again_with_the_reason():
     shown: list[str] = []
     Interview(TREE, lambda question: next(answers), shown.append).complete(first())
     assert [line for line in shown if line.startswith("TokenIssuer must be ")]
-
-
-def test_a_question_ends_without_a_valid_answer():
-    with pytest.raises(Refused, match="no valid answer"):
-        Person({"Name": "not a name"}).interview(first())
