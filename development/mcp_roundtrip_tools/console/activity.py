@@ -22,10 +22,6 @@ MAX_WAIT_MS: Final = 25_000
 SETTLE_S: Final = 0.1
 """The time for further changes after the first: one request causes a dozen within some milliseconds."""
 
-MAX_EXCHANGES: Final = 300
-MAX_INVOCATIONS: Final = 100
-"""The changed requests and invocations in one response; the newest of them."""
-
 MAX_DEPTH: Final = 200
 
 
@@ -45,12 +41,12 @@ def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     if wait_ms and sequence > after:
         time.sleep(SETTLE_S)
         sequence, changed = app.recorder.wait_after(after, 0)
-    exchanges = [each for each in changed if isinstance(each, HttpExchange)]
-    invocations = [each for each in changed if isinstance(each, RecordedInvocation)]
     return {
         "sequence": sequence,
-        "exchanges": [exchange_row(each) for each in exchanges[-MAX_EXCHANGES:]],
-        "invocations": [invocation_document(each) for each in invocations[-MAX_INVOCATIONS:]],
+        "exchanges": [exchange_row(each) for each in changed if isinstance(each, HttpExchange)],
+        "invocations": [
+            invocation_document(each) for each in changed if isinstance(each, RecordedInvocation)
+        ],
     }
 
 

@@ -107,9 +107,6 @@ def _run_after(write: JournalWrite | None, runs: Sequence[RecordedInvocation]) -
 
 TABLE: Final = "MCP_TASK_TABLE"
 
-MAX_TASKS: Final = 200
-"""The tasks that are listed, the newest first."""
-
 
 _RUN: Final = ("environment_id", "is_new_environment", "trigger", "started_at_ms", "duration_ms", "error")
 
@@ -124,8 +121,8 @@ class FoundTask:
 
 
 def list_tasks(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `GET tasks`."""
-    found = sorted(_all_tasks(app), key=lambda each: each.task.created_at_ms, reverse=True)[:MAX_TASKS]
+    """Answer `GET tasks`, the newest first."""
+    found = sorted(_all_tasks(app), key=lambda each: each.task.created_at_ms, reverse=True)
     return {"tasks": [_summary(each, runs_of(app, each.task.pk)) for each in found]}
 
 

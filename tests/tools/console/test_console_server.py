@@ -2,19 +2,14 @@
 
 import json
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
-from mcp_roundtrip_tools.console.activity import MAX_EXCHANGES, show_activity
 from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tasks import task_keys
-from mcp_roundtrip_tools.run.http.messages import Request
-from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
-from mcp_roundtrip_tools.run.observation.records import HttpExchange
 from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
 from support.served_application import serve
 from support.served_console import WRITES, accept, api_url, serve_console
@@ -93,15 +88,6 @@ def test_a_traceback_shows_the_author_the_values_of_the_request(console):
     found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
     lines = [line["text"] for line in found["invocations"][0]["logLines"]]
     assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
-
-
-def test_activity_has_the_newest_of_many_requests():
-    recorder = RunRecorder()
-    for number in range(MAX_EXCHANGES + 1):
-        recorder.begin_exchange(HttpExchange(str(number), number, Request("POST", "/mcp", ())))
-    app: Any = SimpleNamespace(recorder=recorder)
-    found = show_activity(app, ApiRequest({}, {}))["exchanges"]
-    assert [each["id"] for each in found] == [str(number) for number in range(1, MAX_EXCHANGES + 1)]
 
 
 def test_activity_waits_for_the_next_request(console):
