@@ -161,7 +161,6 @@ AUTHORIZATION = {"Authorization": "AWS4-HMAC-SHA256 Credential=x"}
 TARGET = {"X-Amz-Target": "TrentService.Sign"}
 SIGNED = AUTHORIZATION | TARGET
 BAD_REQUESTS = {
-    "unsigned": (TARGET, b"{}", "MissingAuthenticationTokenException"),
     "not JSON": (SIGNED, b"{", "SerializationException"),
     "not Base64": (SIGNED, b'{"Message":"*"}', "SerializationException"),
     "unknown": (SIGNED | {"X-Amz-Target": "TrentService.Encrypt"}, b"{}", "UnknownOperationException"),
