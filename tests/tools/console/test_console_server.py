@@ -129,8 +129,7 @@ def test_the_state_of_a_round_is_decoded(console):
     damaged = state[:middle] + ("B" if state[middle] == "A" else "A") + state[middle + 1 :]
     refusal = console.api("states", {"requestState": damaged})
     assert (refusal.status, refusal.json()["reason"]) == (422, "decryption")
-    other = console.call("coffee").json()["result"]["requestState"]
-    for body in ({}, {"requestState": 1}, *({"requestState": state, "before": each} for each in (1, other))):
+    for body in ({}, {"requestState": 1}, {"requestState": state, "before": 1}):
         assert console.api("states", body).status == 422
 
 
