@@ -11,7 +11,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,8 @@ from mcp_roundtrip_tools.deploy.account import Clients, connect
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Refused, read_environment
 from mcp_roundtrip_tools.template.model import WORKER
 
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A published version of a function. `code_bytes` is the size of its package."""
-
-    function: str
-    arn: str
-    number: int
-    published: str
-    code_bytes: int
+Version = Mapping[str, Any]
+"""A published version of a function: a FunctionConfiguration of the Lambda API reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +50,16 @@ class Workers:
         """Return the published versions of all workers by function and number."""
         paginator = self.clients("lambda").get_paginator("list_versions_by_function")
         found = [
-            Version(
-                name, each["FunctionArn"], int(each["Version"]), each["LastModified"][:10], each["CodeSize"]
-            )
+            each
             for name in self.names
             for each in paginator.paginate(FunctionName=name).search("Versions[?Version != '$LATEST']")
         ]
-        return sorted(found, key=lambda each: (each.function, each.number))
+        return sorted(found, key=lambda each: (each["FunctionName"], int(each["Version"])))
 
     def reasons(self, versions: Sequence[Version], now_s: int) -> dict[str, str]:
         """Return why versions are needed, by their ARN. Reads the whole task table."""
         # A deployment in progress publishes a version before anything names it.
-        newest = {each.function: each.arn for each in versions}
+        newest = {each["FunctionName"]: each["FunctionArn"] for each in versions}
         found = dict.fromkeys(newest.values(), "the newest version")
         # Read before the tasks: a version that is replaced meanwhile can still have got its last tasks.
         for name in self.names:
@@ -81,7 +71,7 @@ class Workers:
 
     def delete(self, version: Version) -> None:
         """Delete a version. Lambda refuses to delete one that an alias names."""
-        self.clients("lambda").delete_function(FunctionName=version.function, Qualifier=str(version.number))
+        self.clients("lambda").delete_function(FunctionName=version["FunctionArn"])
 
     def _with_traffic(self, name: str) -> Iterator[str]:
         """Yield the ARNs of the versions to which aliases of a function send traffic."""
@@ -147,10 +137,11 @@ def main(arguments: Sequence[str] | None = None, clients: Clients | None = None)
         print(f"error: {error}", file=sys.stderr)
         return 2
     for version in versions:
-        decision = f"kept: {reasons[version.arn]}" if version.arn in reasons else "unused"
-        print(f"{version.function} {version.number}  {version.published}  {decision}")
-    unused = [version for version in versions if version.arn not in reasons]
-    megabytes = sum(each.code_bytes for each in unused) / 1e6
+        reason = reasons.get(version["FunctionArn"])
+        decision = f"kept: {reason}" if reason else "unused"
+        print(f"{_name(version)}  {version['LastModified'][:10]}  {decision}")
+    unused = [version for version in versions if version["FunctionArn"] not in reasons]
+    megabytes = sum(each["CodeSize"] for each in unused) / 1e6
     total = f"{len(unused)} of {len(versions)} versions of {len(workers.names)} workers"
     if not options.delete:
         print(f"{total} can be deleted ({megabytes:.1f} MB): DELETE=1 deletes them.")
@@ -164,9 +155,13 @@ def _delete(workers: Workers, version: Version) -> bool:
     try:
         workers.delete(version)
     except (BotoCoreError, ClientError) as error:
-        print(f"error: {version.function} {version.number}: {error}", file=sys.stderr)
+        print(f"error: {_name(version)}: {error}", file=sys.stderr)
         return False
     return True
+
+
+def _name(version: Version) -> str:
+    return f"{version['FunctionName']} {version['Version']}"
 
 
 def _parser() -> argparse.ArgumentParser:
