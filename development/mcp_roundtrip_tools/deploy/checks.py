@@ -1,13 +1,11 @@
 """The checks of a deployment before the build: its parameters, the stack's name and the token issuer."""
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from http.client import HTTPException
 from typing import Any, Final
-from urllib.request import urlopen
 
+from mcp_roundtrip_tools.client.http import Unreachable, json_object, request
 from mcp_roundtrip_tools.deploy.environments import DEFAULT, Environment
 from mcp_roundtrip_tools.template.functions import has_settings, misspelled_settings
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -130,18 +128,8 @@ def _other_regions(values: Mapping[str, str], region: str | None) -> Iterator[st
 
 TIMEOUT_S: Final = 3
 
-Fetch = Callable[[str], bytes]
-"""Takes a URL. Raises OSError and HTTPException."""
 
-
-def fetch(url: str) -> bytes:
-    """Return a document of the issuer. Raises OSError and HTTPException."""
-    with urlopen(url, timeout=TIMEOUT_S) as response:  # noqa: S310  (TokenIssuer is an https URL)
-        document: bytes = response.read()
-    return document
-
-
-def refused_issuer(values: Mapping[str, str], fetch: Fetch = fetch) -> str | None:
+def refused_issuer(values: Mapping[str, str]) -> str | None:
     """Return why no token of the issuer could be accepted, as a sentence; None if one may.
 
     None for other modes, and for an issuer that this computer cannot reach: AWS might.
@@ -150,9 +138,9 @@ def refused_issuer(values: Mapping[str, str], fetch: Fetch = fetch) -> str | Non
     if mode not in ("bearer", "jwt"):
         return None
     try:
-        metadata = json.loads(fetch(issuer.rstrip("/") + "/.well-known/openid-configuration"))
-        named, keys = metadata["issuer"], json.loads(fetch(metadata["jwks_uri"]))["keys"]
-    except (OSError, HTTPException, ValueError, LookupError, TypeError):
+        metadata = _document(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        named, keys = metadata["issuer"], _document(str(metadata["jwks_uri"]))["keys"]
+    except (Unreachable, LookupError):
         return None
     if named != issuer:
         return f"TokenIssuer must be {named}, as in the issuer's metadata, and not {issuer}."
@@ -162,6 +150,11 @@ def refused_issuer(values: Mapping[str, str], fetch: Fetch = fetch) -> str | Non
             "Use AuthMode bearer."
         )
     return None
+
+
+def _document(url: str) -> dict[str, Any]:
+    """Return a document of the issuer; an empty one if it is no JSON object. Raises Unreachable."""
+    return json_object(request("GET", url, timeout_s=TIMEOUT_S).content)
 
 
 def _is_rsa(key: Any) -> bool:

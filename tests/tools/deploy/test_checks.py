@@ -1,5 +1,3 @@
-import io
-import json
 import re
 import shutil
 from copy import deepcopy
@@ -7,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest.mock import create_autospec
 
+import httpx2
 import pytest
 from botocore.exceptions import ClientError
 
@@ -209,7 +208,7 @@ def test_a_deployment_without_a_region_is_refused(project, monkeypatch, tmp_path
 @pytest.mark.usefixtures("connected")
 def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypatch):
     metadata = {"issuer": "https://id.example/", "jwks_uri": "https://id.example/keys", "keys": []}
-    monkeypatch.setattr(checks, "urlopen", lambda url, timeout: io.BytesIO(json.dumps(metadata).encode()))
+    monkeypatch.setattr(checks, "request", lambda *_, timeout_s: httpx2.Response(200, json=metadata))
     deployment = Deployment.of(project, "default").with_changes(
         {"AuthMode": "bearer", "TokenIssuer": "https://id.example"}
     )
