@@ -191,14 +191,12 @@ def _check_calls(connection: Connection, call: Call | None, findings: Findings) 
 
 def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
     parts = urlsplit(settings.url)
-    if not parts.hostname or parts.scheme not in ("https", "http"):
-        raise findings.stop("url", f"{settings.url!r} is not a URL. Use the output McpUrl of the stack.")
-    if not is_trustworthy(settings.url):
+    if not is_trustworthy(settings.url) or parts.query or parts.fragment:
         raise findings.stop(
-            "url", "URL must begin with https://; only a server on this computer may use http://."
+            "url",
+            "URL must be the output McpUrl of the stack: it begins with https:// (only a server on this "
+            "computer may use http://), and has no query and no fragment.",
         )
-    if parts.query or parts.fragment:
-        raise findings.stop("url", "URL must have no query and no fragment.")
     try:
         signature = AwsSignature(settings.url) if settings.iam else None
     except ValueError as error:
