@@ -1,8 +1,12 @@
 """The three docstring styles, and docstrings that have none of them."""
 
+from typing import Annotated
+
 import pytest
+from pydantic import Field
 
 from mcp_roundtrip.arguments.docstring import parse_docstring
+from mcp_roundtrip.arguments.signature import Signature
 
 GOOGLE = """Create a database.
 
@@ -77,3 +81,19 @@ def test_every_section_on_parameters_is_read():
     assert parse_docstring(google)[1] == {"x": "It.", "y": "That.", "z": "More."}
     assert parse_docstring(numpy)[1] == {"x": "It.", "y": "That.", "z": "That."}
     assert parse_docstring(google)[0] == parse_docstring(numpy)[0] == "Do."
+
+
+def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
+    def tool(
+        name: str, own: Annotated[int, Field(description="explicit")], two: int = Field(2, description="2")
+    ):
+        """Do it.
+
+        Args:
+            name: The name.
+            own: Count from 0,
+                not from 1.
+            two: 2
+        """
+
+    assert Signature.from_function(tool).prose == "Do it.\n\nArgs:\n    own: Count from 0, not from 1."

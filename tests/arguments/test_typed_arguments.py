@@ -124,7 +124,6 @@ def test_descriptions_are_read_from_the_docstring_unless_the_field_has_one():
     assert found["properties"]["name"]["description"] == "The name."
     assert found["properties"]["size"] == {"$ref": "#/$defs/Size", "description": "The size."}
     assert found["properties"]["own"]["description"] == "explicit"
-    assert arguments(tool).signature.prose == "Do it."
 
 
 def test_a_default_without_json_form_applies_but_is_not_in_the_schema():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -33,7 +33,7 @@ class AnyContext:
 class Signature(Struct, frozen=True):
     """A function's signature with evaluated annotations. `parameters` does not include the context.
 
-    `prose` is the docstring without its section on parameters.
+    `prose` is the docstring without the texts on parameters that the schema has.
     """
 
     name: str
@@ -80,6 +80,8 @@ class Signature(Struct, frozen=True):
                 "keep one of them"
             )
         prose, descriptions = _docstring(function)
+        if replaced := _replaced_texts(parameters, descriptions):
+            prose = "\n".join([prose, "", "Args:", *replaced]).strip()
         return cls(
             name=name,
             parameters=tuple(parameters),
@@ -143,9 +145,19 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
     """Return the parsed docstring: for a callable object that of its `__call__` or of its class."""
     target, definition = unwrap_function(function), _definition(function)
     text = definition.__doc__ or (None if definition is target else type(target).__doc__)
-    if not text:
-        return "", {}
-    return parse_docstring(text)
+    return parse_docstring(text or "")
+
+
+def _replaced_texts(parameters: Iterable[inspect.Parameter], descriptions: Mapping[str, str]) -> list[str]:
+    """Return what the docstring says of parameters whose `Field(description=…)` says something else."""
+    lines: list[str] = []
+    for each in parameters:
+        if each.name in descriptions:
+            fields = (*getattr(each.annotation, "__metadata__", ()), each.default)
+            own = [text for field in fields if (text := getattr(field, "description", None))]
+            if own and descriptions[each.name] not in own:
+                lines.append(f"    {each.name}: {descriptions[each.name]}")
+    return lines
 
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:
