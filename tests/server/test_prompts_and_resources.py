@@ -16,8 +16,8 @@ server = Server("prompts")
 LANGUAGES = ["python", "pytorch", "pyside", "rust"]
 
 
-@server.prompt()
-def review(language: str, framework: str = "", lines: int = 10) -> str:
+@server.prompt(name="review")
+def review_change(language: str, framework: str = "", lines: int = 10) -> str:
     return f"{language}, {framework}, {lines} lines"
 
 

@@ -147,7 +147,6 @@ class Registry:
     def prompt(
         self,
         name: str | None = None,
-        /,
         *,
         title: str | None = None,
         description: str | None = None,
@@ -159,7 +158,6 @@ class Registry:
     def prompt(
         self,
         name: Any = None,
-        /,
         *,
         title: str | None = None,
         description: str | None = None,
