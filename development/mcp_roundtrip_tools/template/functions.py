@@ -195,12 +195,13 @@ def has_settings(environment: Mapping[str, Any]) -> bool:
 
 
 def find_function(application: Application, reference: str | None) -> Function:
-    """Return the function of a logical id, name, ARN or folder, or the only one. Raises TemplateError."""
+    """Return the function of a logical id, name, ARN or folder, or the only server. Raises TemplateError."""
     functions = application.functions
     if reference is None:
-        if len(functions) == 1:
-            return next(iter(functions.values()))
-        example = short_name(next(iter(functions.values())).name) if functions else "…"
+        servers = [each for each in functions.values() if not each.handler.endswith(".worker")]
+        if len(servers) == 1:
+            return servers[0]
+        example = short_name(servers[0].name) if servers else "…"
         raise TemplateError(
             f"name a function of the template: {_list(functions)}. With make, write FUNCTION={example}"
         )

@@ -6,17 +6,18 @@ from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import Application, Function, TemplateError
 
 
-def application(*functions: tuple[str, str, str]) -> Application:
+def application(*functions: tuple[str, str, str, str]) -> Application:
     found = {
-        name: Function(name, "app.handler", Path("/project", folder), (), {}, 3, 128, logical_id=logical_id)
-        for logical_id, name, folder in functions
+        name: Function(name, handler, Path("/project", folder), (), {}, 3, 128, logical_id=logical_id)
+        for logical_id, name, folder, handler in functions
     }
     return Application(found, {}, (), (), left_out={"local_java": "Java.Runtime: java21 is not Python"})
 
 
-ORDERS = ("OrdersFunction", "local_orders", "functions/orders")
-WORKER = ("OrdersWorkerFunction", "local_orders_worker", "functions/orders")
-ALL = application(WORKER, ORDERS, ("Greeter", "Greeter", "src"), ("Odd", "Odd", "src"))
+ORDERS = ("OrdersFunction", "local_orders", "functions/orders", "app.handler")
+WORKER = ("OrdersWorkerFunction", "local_orders_worker", "functions/orders", "app.worker")
+OTHERS = [(name, name, "src", "app.handler") for name in ("Greeter", "Odd")]
+ALL = application(WORKER, ORDERS, *OTHERS)
 
 
 @pytest.mark.parametrize(
@@ -51,5 +52,6 @@ def test_other_names_get_the_reason(reference, reason):
     assert reason in str(refused.value)
 
 
-def test_the_only_function_needs_no_name():
-    assert find_function(application(ORDERS), None).name == "local_orders"
+@pytest.mark.parametrize("functions", [[ORDERS], [WORKER, ORDERS]])
+def test_the_only_function_besides_its_worker_needs_no_name(functions):
+    assert find_function(application(*functions), None).name == "local_orders"
