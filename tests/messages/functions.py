@@ -41,6 +41,7 @@ class ForeignContext:
 
 
 FASTMCP_CONTEXT = type("Context", (), {"__module__": "fastmcp.server.context"})
+FASTMCP_IMAGE = type("Image", (), {"__module__": "fastmcp.utilities.types"})
 
 
 class Service:
@@ -251,6 +252,7 @@ mistakes(
             annotated(Annotated[str, Field(pattern="(")])
         ),
         "a return type without a form in json": lambda: tool(returning(Connection)),
+        "a return type of fastmcp": lambda: tool(returning(list[str | FASTMCP_IMAGE])),
         "a return type that is not defined": lambda: tool(returning(Undefined)),
         "a return type of blocks and data": lambda: tool(returning(Text | int)),
         "a capability that does not exist": lambda: tool(annotated(str), requires=["elicitation.ur"]),

@@ -38,7 +38,7 @@ def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
         if line.rstrip() in _GOOGLE_HEADERS:
             stop = _end_of_indented(lines, start + 1)
             if found := _entries(lines[start + 1 : stop], _GOOGLE_ENTRY):
-                return _cut(lines, start, stop, found)
+                return [*lines[:start], "", *lines[stop:]], found
     return lines, {}
 
 
@@ -49,7 +49,7 @@ def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
             following = headers[position + 1 :]
             stop = following[0] - 1 if following else len(lines)
             if found := _entries(lines[underline + 1 : stop], _NUMPY_ENTRY):
-                return _cut(lines, underline - 1, stop, found)
+                return [*lines[: underline - 1], "", *lines[stop:]], found
     return lines, {}
 
 
@@ -79,10 +79,6 @@ def _end_of_indented(lines: list[str], start: int) -> int:
         if lines[number].strip() and not lines[number][0].isspace():
             return number
     return len(lines)
-
-
-def _cut(lines: list[str], start: int, stop: int, found: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    return [*lines[:start], "", *lines[stop:]], found
 
 
 def _entries(block: Iterable[str], pattern: str) -> dict[str, str]:

@@ -128,8 +128,9 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
         name = type_name(found["name"] or found["other"])
-        if name.endswith("Context"):
-            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
+        if name.endswith("Context") or name in ("Audio", "Image"):  # of the Python SDK or FastMCP
+            own = "Context or AsyncContext" if name.endswith("Context") else name
+            return f"{name} is not this package's; import {own} from mcp_roundtrip"
         return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
     if isinstance(error, PydanticUndefinedAnnotation):
         return f"the type {error.name!r} is not defined; define it at module level, before its use"

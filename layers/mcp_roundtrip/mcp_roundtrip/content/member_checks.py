@@ -99,7 +99,8 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
     try:
         convert(_plain(value), kind)
     except ValidationError as error:
-        problem, _, place = str(error).partition(" - at ")
+        text = str(error).replace("`object`", "`dict`").replace("`array`", "`list`")  # the names in Python
+        problem, _, place = text.partition(" - at ")
         path = place.partition("$")[2].rstrip("`")
         what = "a name in " if place.startswith("`key`") else ""
         raise UsageError(f"{what}{where}{path}: {problem}; pass what the specification has there") from None
