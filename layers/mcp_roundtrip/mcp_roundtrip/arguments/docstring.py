@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from inspect import cleandoc
+from itertools import takewhile
 
 _GOOGLE_HEADERS = (
     *("Args:", "Arguments:", "Parameters:", "Params:"),
@@ -36,9 +37,9 @@ def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
 def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
     for start, line in enumerate(lines):
         if line.rstrip() in _GOOGLE_HEADERS:
-            stop = _end_of_indented(lines, start + 1)
-            if found := _entries(lines[start + 1 : stop], _GOOGLE_ENTRY):
-                return [*lines[:start], "", *lines[stop:]], found
+            block = list(takewhile(lambda line: not line.strip() or line[0].isspace(), lines[start + 1 :]))
+            if found := _entries(block, _GOOGLE_ENTRY):
+                return [*lines[:start], "", *lines[start + 1 + len(block) :]], found
     return lines, {}
 
 
@@ -72,13 +73,6 @@ def _rest(lines: list[str]) -> tuple[list[str], dict[str, str]]:
             target = prose
         target.append(line)
     return prose, _entries(entries, _REST_ENTRY)
-
-
-def _end_of_indented(lines: list[str], start: int) -> int:
-    for number in range(start, len(lines)):
-        if lines[number].strip() and not lines[number][0].isspace():
-            return number
-    return len(lines)
 
 
 def _entries(block: Iterable[str], pattern: str) -> dict[str, str]:
