@@ -14,6 +14,7 @@ from pydantic import (
     AnyUrl,
     BaseModel,
     Field,
+    SecretStr,
     TypeAdapter,
     create_model,
     field_validator,
@@ -207,6 +208,11 @@ def test_an_unsupported_field_is_refused_by_name(annotation):
         Form.from_model(model(annotation))
     with pytest.raises(DefinitionError, match="'value'"):
         Form.from_model(annotation if annotation is not Point else list[Point])
+
+
+def test_a_secret_field_is_refused():
+    with pytest.raises(DefinitionError, match="elicit_url"):
+        Form.from_model(model(SecretStr))
 
 
 # Answers

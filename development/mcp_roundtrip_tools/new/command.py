@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
-from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.package_source import (
     APPLICATION,
     CHECKSUMS,
@@ -68,8 +67,9 @@ def write_application(folder: Path, runtime: str, architecture: str, wheel: Path
     folder.mkdir(parents=True)
     try:
         own_wheel = put_wheel(folder / "layer/wheels", wheel)
-        files = render(name, runtime, architecture, own_wheel)
-        write({folder / path: text for path, text in files.items()})
+        for path, text in render(name, runtime, architecture, own_wheel).items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text, encoding="utf-8")
     except BaseException:
         shutil.rmtree(folder)
         raise

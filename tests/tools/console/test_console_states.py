@@ -7,9 +7,8 @@ from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip_tools.console.requests import ConsoleError
 from mcp_roundtrip_tools.console.states import describe_state, open_state, state_protections
-from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.aws_clients import FUNCTION
-from support.fake_kms import serve
+from support.fake_kms import FailingKms, serve
 from support.kms_clients import client, deployment
 from support.tokens import BINDING, Configuration
 
@@ -48,7 +47,7 @@ class Functions:
 
 @pytest.fixture(scope="module")
 def functions():
-    with serve(FakeKms()) as server, closing(client(server.url)) as kms:
+    with serve(FailingKms()) as server, closing(client(server.url)) as kms:
         yield Functions(server.url, kms)
 
 
