@@ -99,7 +99,7 @@ def test_swallowing_the_error_does_not_prevent_it_and_no_later_step_runs():
             await ctx.step("delete", delete)
         return "deleted"
 
-    refused(AsyncPasses(body)(), "'sure'", "before it is")
+    refused(AsyncPasses(body)(), "'sure' is used")
 
 
 CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {

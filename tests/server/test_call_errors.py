@@ -39,10 +39,10 @@ FORBIDDEN = [
     (ProtocolError(-32099, "x"), "outside -32768 to -32000"),
     (ProtocolError(-32601, "x"), "outside -32768 to -32000"),
     (ProtocolError(-32768, "x"), "outside -32768 to -32000"),
-    (ProtocolError("1", "x"), " int"),  # type: ignore[arg-type]
-    (ProtocolError(True, "x"), " int"),
+    (ProtocolError("1", "x"), "an int"),  # type: ignore[arg-type]
+    (ProtocolError(True, "x"), "an int"),
     (ProtocolError(1, object()), "is not JSON"),  # type: ignore[arg-type]
-    (ProtocolError(1, 7), " str"),  # type: ignore[arg-type]
+    (ProtocolError(1, 7), "a str"),  # type: ignore[arg-type]
     (ProtocolError(1, "x", {"a": object()}), "is not JSON"),
     (ProtocolError(1, "x", http_status=503), "from 200 to 499"),
 ]

@@ -56,7 +56,7 @@ def test_a_text_is_read_by_the_schema(schema, text, value):
         (CITIES, "3", "from 1 to 2"),
         (CITIES, "hyderabad", "2 choices; .*1 to 2"),
         (CITIES, "", "is required"),
-        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "than 2 items"),
+        ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "2 items"),
         ({"type": "object"}, "{", "JSON"),
     ],
 )
@@ -119,7 +119,7 @@ def test_no_document_of_the_network_is_fetched():
         other = f"{server.url}/schema.json"
         for foreign in ({"$schema": other}, {"properties": {"name": {"not": {"$ref": other}}}}):
             [field] = fields_of({"properties": {"name": {}}, **foreign})
-            with pytest.raises(ValueError, match=f"checked: .*{other}"):
+            with pytest.raises(ValueError, match=other):
                 field.read("x")
     assert server.requests == []
 

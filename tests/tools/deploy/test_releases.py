@@ -76,7 +76,7 @@ def test_the_url_of_a_stack_that_cannot_be_read_is_refused_with_the_reason():
 @pytest.mark.parametrize("region", ["eu-wets-1", "eu west 1"])
 def test_a_region_in_which_aws_cannot_be_reached_is_no_fault_of_the_credentials(region):
     session = boto3.Session("x", "x", region_name=region)
-    with pytest.raises(Refused, match=r"be reached: .*Region"):
+    with pytest.raises(Refused, match="Region"):
         Account(lambda _: session.client("sts", endpoint_url="http://127.0.0.1:9")).check_credentials()
 
 

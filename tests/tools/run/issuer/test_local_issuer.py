@@ -67,8 +67,8 @@ def test_the_issuer_also_runs_for_bearer_without_an_issuer():
 @pytest.mark.parametrize(
     ("names", "scopes", "parameters", "reason"),
     [
-        ("ada", None, {"AuthMode": "none"}, "out AuthMode none"),
-        ("ada", None, {"TokenIssuer": "http://127.0.0.1:9"}, "leave out TokenIssuer"),
+        ("ada", None, {"AuthMode": "none"}, "AuthMode none"),
+        ("ada", None, {"TokenIssuer": "http://127.0.0.1:9"}, "TokenIssuer"),
         ("ada", 'a"b', {}, "is no scope"),
         ("\x7f", None, {}, "1 to 128"),
     ],
