@@ -13,7 +13,6 @@ import anyio
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from support.aws_account import Stack, adapted, deploy
 from support.clients import SUMMARY, Person, fast_mcp, official
@@ -76,9 +75,7 @@ async def assert_call_completes(url: str, tool: str, connect: Any = official) ->
 async def assert_workers_complete_the_task(stack: Stack) -> None:
     with anyio.fail_after(WORKER_S):
         await assert_call_completes(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
-    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["Platform.TaskTable"])["Items"]
-    [task] = [item for item in items if item["sk"]["S"] == TASK]
-    assert task["st"]["S"] == "completed"
+    assert stack.task_states() == {"completed": 1}
     with anyio.fail_after(WORKER_S):
         while invocations(stack.logs()["provision_worker"]) < WORKERS:
             await anyio.sleep(0.1)  # workers are logged at their end, after the end of the task

@@ -74,7 +74,7 @@ class History:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         answer = self.deployer.ask_endpoint()
         assert answer.status == STATUS[mode], answer
-        assert settings_of(self.deployer, "WeatherFunction")["MCP_AUTH_MODE"] == mode
+        assert self.deployer.settings("WeatherFunction")["MCP_AUTH_MODE"] == mode
         return answer
 
     def is_refused(self, named: str, *arguments: str) -> None:
@@ -146,15 +146,9 @@ def with_options(template: str, options: Mapping[str, str]) -> str:
     return changed
 
 
-def settings_of(deployer: Deployer, function: str) -> dict[str, str]:
-    variables = dict(deployer.configuration(function)["Environment"]["Variables"])
-    lines = variables.pop("MCP_SETTINGS").splitlines()
-    return {**dict(line.split("=", 1) for line in lines), **variables}
-
-
 # Deployments also change the mode, each to another one. Stored settings of other modes stay, and are ignored.
 def test_a_removed_option_returns_to_its_default(history):
-    before = settings_of(history.deployer, "ProvisionFunction")
+    before = history.deployer.settings("ProvisionFunction")
     options = {
         "TaskDelivery": "queue",
         "StateSigning": "delegated",
@@ -164,13 +158,13 @@ def test_a_removed_option_returns_to_its_default(history):
     kept = (history.deployer.folder / BUILT_TEMPLATE).read_text()
     history.edit(BUILT_TEMPLATE, lambda text: with_options(text, options))
     history.works("bearer", "BUILD=0", f"PARAMETERS={MODES['bearer']}")
-    changed = settings_of(history.deployer, "ProvisionFunction")
+    changed = history.deployer.settings("ProvisionFunction")
     assert changed["MCP_STATE_SIGNING"] == "delegated"
     assert changed["MCP_TASK_DELIVERY"] == "queue"
     assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in changed
     history.edit(BUILT_TEMPLATE, lambda text: kept)
     history.works("lambda", "BUILD=0", f"PARAMETERS={MODES['lambda']}")
-    after = settings_of(history.deployer, "ProvisionFunction")
+    after = history.deployer.settings("ProvisionFunction")
     assert {name for name in before if after[name] != before[name]} == {
         "SETTINGS_VERSION",
         "MCP_AUTH_MODE",

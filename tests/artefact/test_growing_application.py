@@ -10,7 +10,6 @@ AWS knows a changed route, and the shift of traffic by CodeDeploy.
 import itertools
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +23,6 @@ import anyio
 import httpx2
 import pytest
 
-from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.new.command import write_application
@@ -32,7 +30,6 @@ from mcp_roundtrip_tools.new.package_source import CHECKSUMS, checksums, package
 from mcp_roundtrip_tools.template.model import PACKAGE
 from support import aws_account
 from support.authorization_server import PATH, AuthorizationServer, authorization_server
-from support.aws_account import Stack
 from support.clients import Person, answered_on_page, fast_mcp, official
 from support.deploying import Deployer
 from support.documents import code_blocks
@@ -109,10 +106,6 @@ class Application:
     def url(self) -> str:
         return self.deployer.stack.endpoint("/mcp")
 
-    def settings(self, function: str = "ServerFunction") -> dict[str, str]:
-        variables = self.deployer.configuration(function)["Environment"]["Variables"]
-        return dict(line.split("=", 1) for line in variables["MCP_SETTINGS"].splitlines())
-
 
 EXISTING = "Parameters: {Size: {Type: String, Default: s}}\nResources: {Jobs: {Type: AWS::SQS::Queue}}\n"
 
@@ -172,12 +165,7 @@ async def works(app: Application, *tools: str) -> None:
             with anyio.fail_after(WORKER_S):
                 assert await client.call(tool, TEXT) == LENGTH
     if "count_parts" in tools:
-        assert states_of_tasks(app.deployer.stack).keys() == {"completed"}
-
-
-def states_of_tasks(stack: Stack) -> Counter[str]:
-    items = stack.cloud.client("dynamodb").scan(TableName=stack.resources["Platform.TaskTable"])["Items"]
-    return Counter(item["st"]["S"] for item in items if item["sk"]["S"] == TASK)
+        assert app.deployer.stack.task_states().keys() == {"completed"}
 
 
 def post(app: Application, body: Mapping[str, Any]) -> httpx2.Response:
@@ -258,12 +246,12 @@ async def test_callers_with_tokens_gradual_deployments_and_audit_records(applica
 
 
 async def test_a_new_version_of_the_platform(application):
-    assert application.settings()["MCP_MAX_OPEN_TASKS"] == "5"
+    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "5"
     application.variables.clear()  # the new package is installed
     refused = application.deployer.make("deploy")
     assert refused.returncode != 0
     assert "run make upgrade" in refused.stderr
     assert "platform/template.yaml" in application.make("upgrade")
     application.make("deploy")
-    assert application.settings()["MCP_MAX_OPEN_TASKS"] == "10"
+    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "10"
     await works(application, *TOOLS)

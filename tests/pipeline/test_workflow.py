@@ -9,11 +9,10 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -235,7 +234,7 @@ def test_the_policies_cover_the_names_of_what_is_deployed(github, released):
         "RolePath": "/",
     }
     tried = set()
-    for each in resources_with_nested(github, STACKS["default"]):
+    for _, each in Stack(github.cloud, STACKS["default"]).summaries(STACKS["default"]):
         kind, physical_id = each["ResourceType"], each["PhysicalResourceId"].rpartition("/queue/")[2]
         if kind not in PATTERNS and kind not in NAMED_BY_ARN:
             continue
@@ -247,12 +246,3 @@ def test_the_policies_cover_the_names_of_what_is_deployed(github, released):
             patterns = [text.replace(f"${{{variable}}}", value) for text in patterns]
         assert any(text != "*" and fnmatchcase(arn, text) for text in patterns), (arn, patterns)
     assert tried >= {"AWS::IAM::Role", "AWS::Lambda::Function", "AWS::SQS::Queue"}
-
-
-def resources_with_nested(github: GitHub, stack: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the resources of a stack and of its nested stacks."""
-    cloudformation = github.cloud.client("cloudformation")
-    for each in cloudformation.describe_stack_resources(StackName=stack)["StackResources"]:
-        yield each
-        if each["ResourceType"] == "AWS::CloudFormation::Stack":
-            yield from resources_with_nested(github, each["PhysicalResourceId"])

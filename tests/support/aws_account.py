@@ -13,7 +13,7 @@ deployment (ministack 1.5.33):
 """
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from typing import Any
 import boto3
 import yaml
 
+from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_programs, sam_build
@@ -79,18 +80,22 @@ class Stack:
     @cached_property
     def resources(self) -> Mapping[str, str]:
         """Return the physical ids by logical id; those of a nested stack as `Platform.TaskTable`."""
-        found = dict[str, str]()
-        for each in self._summaries(self.name):
-            name, physical_id = each["LogicalResourceId"], each["PhysicalResourceId"]
-            found[name] = physical_id
-            if each["ResourceType"] == "AWS::CloudFormation::Stack":
-                nested = self._summaries(physical_id)
-                found |= {f"{name}.{one['LogicalResourceId']}": one["PhysicalResourceId"] for one in nested}
-        return found
+        return {name: each["PhysicalResourceId"] for name, each in self.summaries(self.name)}
 
-    def _summaries(self, stack: str) -> list[Any]:
+    def summaries(self, stack: str, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield what CloudFormation knows of each resource of a stack and of its nested stacks."""
         pages = self.cloud.client("cloudformation").get_paginator("list_stack_resources")
-        return [each for page in pages.paginate(StackName=stack) for each in page["StackResourceSummaries"]]
+        for page in pages.paginate(StackName=stack):
+            for each in page["StackResourceSummaries"]:
+                name = prefix + each["LogicalResourceId"]
+                yield name, each
+                if each["ResourceType"] == "AWS::CloudFormation::Stack":
+                    yield from self.summaries(each["PhysicalResourceId"], f"{name}.")
+
+    def task_states(self) -> Counter[str]:
+        """Return how many tasks are in each state."""
+        items = self.cloud.client("dynamodb").scan(TableName=self.resources["Platform.TaskTable"])["Items"]
+        return Counter(item["st"]["S"] for item in items if item["sk"]["S"] == TASK)
 
     def logs(self) -> Mapping[str, list[str]]:
         """Return the messages of each function by its name without the stack's."""

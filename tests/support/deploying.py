@@ -89,6 +89,12 @@ class Deployer:
         )
         return found
 
+    def settings(self, function: str) -> dict[str, str]:
+        """Return the variables of a function, with the lines of MCP_SETTINGS."""
+        variables = dict(self.configuration(function)["Environment"]["Variables"])
+        lines = variables.pop("MCP_SETTINGS").splitlines()
+        return {**dict(line.split("=", 1) for line in lines), **variables}
+
     def ask_endpoint(self) -> Response:
         """Return the response to `tools/list` without credentials."""
         return rpc(self.stack.endpoint("/mcp"), "tools/list")
