@@ -6,9 +6,10 @@ from typing import ClassVar
 import pytest
 from pydantic import BaseModel, field_validator
 
-from mcp_roundtrip import Context, Elicit, Server
+from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.client_requests import FORMS, TASKS, refused, responses
+from support.deployment import Deployment
 from support.task_tools import run_step
 
 METHODS = ("tasks/get", "tasks/update", "tasks/cancel")
@@ -58,6 +59,51 @@ def test_each_poll_has_every_request_that_is_not_answered(deployment):
     for asked, answers in (["name", "size"], {}), (["name", "size"], {"name": "Ada"}), (["size"], {}):
         assert [*deployment.poll(task_id)["inputRequests"]] == asked
         deployment.update(task_id, **responses(**answers))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_request_about_a_task_needs_the_capability_itself_and_its_caller(deployment, method):
+    params = {"taskId": deployment.start("job", label="x"), "inputResponses": {}}
+    assert deployment.by(capabilities=FORMS).error(method, **params)["code"] == -32021
+    assert deployment.by(user="bob").error(method, **params)["code"] == -32602
+    assert deployment.status(params["taskId"]) == "working"
+
+
+def test_a_question_that_changes_gets_a_key_of_its_own_and_an_unchanged_one_keeps_its_key():
+    """A wire key is used for one request in the lifetime of a task (ext-tasks, "Input Requests")."""
+    server, price = Server("prices"), [1]
+
+    @server.tool(task="required")
+    async def pay(ctx: AsyncContext) -> str:
+        await ctx.run_as_task()
+
+        async def nap(branch: AsyncContext) -> None:
+            for number in range(2):
+                await branch.sleep(f"nap {number}", 60_000)
+
+        async def ask(branch: AsyncContext) -> int:
+            return await branch.elicit("tip", f"What is the tip for {price[0]}?", int)
+
+        done = await ctx.gather({"nap": nap, "ask": ask})
+        return f"{price[0]} + {done['ask']}"
+
+    deployment = Deployment(server)
+    task_id = deployment.run_task("pay")
+
+    def asked_after_a_nap():
+        deployment.clock.advance(60)
+        deployment.poll(task_id)
+        deployment.run_workers()
+        return deployment.poll(task_id)["inputRequests"]
+
+    first = deployment.poll(task_id)["inputRequests"]
+    assert asked_after_a_nap() == first
+    price[0] = 2
+    second = asked_after_a_nap()
+    assert (first.keys(), second.keys()) == ({"ask/tip"}, {"ask/tip~2"})
+    assert "for 2?" in second["ask/tip~2"]["params"]["message"]
+    deployment.resume(task_id, **{"ask/tip~2": 3})
+    assert deployment.text_of(task_id) == "2 + 3"
 
 
 def test_a_task_that_has_ended_acknowledges_what_comes_late_and_stays_as_it_is(deployment):
