@@ -162,8 +162,8 @@ class Sample(Question[Sampled], Struct, frozen=True):
             problem = str(error)
         if problem:
             raise DefinitionError(
-                f"question {self.key!r}: {problem}; write CreateMessageRequestParams of the MCP schema, in "
-                "camelCase"
+                f"question {self.key!r}: {problem}; write dicts as in CreateMessageRequestParams of the MCP "
+                "schema, in camelCase"
             )
         if not isinstance(self.default, Sampled | UnsetType | None):
             raise DefinitionError(
