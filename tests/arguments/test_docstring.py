@@ -85,7 +85,10 @@ def test_every_section_on_parameters_is_read():
 
 def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
     def tool(
-        name: str, own: Annotated[int, Field(description="explicit")], two: int = Field(2, description="2")
+        name: str,
+        own: Annotated[int, Field(description="A")],
+        two: int = Field(2, description="B"),
+        same: int = Field(3, description="C"),
     ):
         """Do it.
 
@@ -93,7 +96,9 @@ def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
             name: The name.
             own: Count from 0,
                 not from 1.
-            two: 2
+            two: Even.
+            same: C
         """
 
-    assert Signature.from_function(tool).prose == "Do it.\n\nArgs:\n    own: Count from 0, not from 1."
+    kept = "Do it.\n\nArgs:\n    own: Count from 0, not from 1.\n    two: Even."
+    assert Signature.from_function(tool).prose == kept
