@@ -10,28 +10,71 @@ from msgspec import structs
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
-from support.charging_shop import Client, charge, charged, concurrent, finish, server
 from support.client_requests import APPS, TASKS, app_status, next_round, text
 from support.deployment import Deployment
 
-pytest_plugins = ["support.charging_shop"]
+server = Server("shop")
+charged = []
+concurrent = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_charged():
+    charged.clear()
+    concurrent.clear()
+
+
+def charge(account: str, key: str) -> str:
+    charged.append((account, key))
+    return account
+
+
+def finish(ctx: Context, account: str) -> str:
+    key = ctx.idempotency_key("charge")
+    return ctx.step("charge", charge, account, key, at_most_once=True)
+
+
+def ask_twice(ctx: Context) -> str:
+    account = ctx.elicit("account", "Which account?", str)
+    ctx.elicit("sure", "Sure?", bool)
+    return account
+
+
+@server.tool(task="optional")
+def optional(ctx: Context) -> str:
+    account = ask_twice(ctx)
+    ctx.run_as_task()
+    return finish(ctx, account)
+
+
+@server.tool(task="optional")
+def prepares(ctx: Context) -> str:
+    account = ask_twice(ctx)
+    ctx.step("prepare", str)
+    ctx.run_as_task()
+    return ctx.step("charge", charge, account, ctx.idempotency_key("charge"))
 
 
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("call", range(7))
 def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
-    deployment = Deployment(server, max_open=1)
-    client, other = Client(deployment, "prepares"), []
+    deployment, other = Deployment(server, max_open=1), []
+
+    def ask_again():
+        return deployment.retry("prepares", deployment.call("prepares"), account="acc-1")
 
     def overtake():
-        other.append(client.become_task())
+        other.append(deployment.retry("prepares", asked, sure=True))
 
-    task = client.become_task(CrashingStore(deployment.store, call, is_done, on_reached=overtake))
+    asked = ask_again()
+    store = CrashingStore(deployment.store, call, is_done, on_reached=overtake)
+    task = deployment.by(store=store).retry("prepares", asked, sure=True)
     assert other == [task]
     deployment.run_workers()
     assert len(charged) == len(deployment.tasks) == 1
     assert deployment.status(task["taskId"]) == "completed"
-    assert Client(deployment, "prepares").become_task()["resultType"] == "task", "no place is left over"
+    last = deployment.retry("prepares", ask_again(), sure=True)
+    assert last["resultType"] == "task", "no place is left over"
 
 
 class RepeatedRounds(RuleBasedStateMachine):

@@ -1,23 +1,19 @@
-"""Concurrent use of one task, over every store: by its clients and workers, and by rounds of one flow."""
+"""Concurrent use of one task by its clients and workers, over every store."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import pytest
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.tasks.model import TASK, Status
-from mcp_roundtrip_testing.task_table import CrashingStore
-from support.charging_shop import Client, charged, count_calls_of_creation
-from support.charging_shop import server as shop
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.stored_tasks import CALL, StoredTasks
 from support.task_tools import ran, run_step, take_three_steps
 
-pytest_plugins = ["support.task_stores", "support.charging_shop"]
+pytest_plugins = ["support.task_stores"]
 
 
 server = Server("jobs")
@@ -114,20 +110,3 @@ def test_concurrent_clients_and_workers_end_a_task_once_in_a_state_that_never_ch
         assert item["rn"] == "D"
         assert not {"lo", "lu", "lr", "wake"} & item.keys()
     assert seen == {Status.COMPLETED, Status.CANCELLED}
-
-
-@pytest.mark.parametrize("is_done", [False, True])
-@pytest.mark.parametrize("call", range(count_calls_of_creation()))
-def test_of_two_requests_in_every_order_one_creates_the_task(task_store, call, is_done):
-    """The second request runs as a whole at each call of the first one's store, before it or after it."""
-    deployment = Deployment(shop, store=task_store)
-    client = Client(deployment)
-    later, other = client.repeat_first(), []
-
-    def send_later():
-        other.append(deployment.retry("optional", later, sure=True))
-
-    task = client.become_task(CrashingStore(task_store, call, is_done, on_reached=send_later))
-    assert [second["taskId"] for second in other] == [task["taskId"]]
-    deployment.run_workers()
-    assert [account for account, _ in charged] == [deployment.text_of(task["taskId"])]
