@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from mcp_types import TextContent
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server, Text
@@ -34,10 +35,6 @@ class Point(BaseModel):
 
 class Undefined(BaseModel):
     other: "Elsewhere"  # noqa: F821, UP037 - the mistake
-
-
-class ForeignContext:
-    """What another library calls a context."""
 
 
 FASTMCP_CONTEXT = type("Context", (), {"__module__": "fastmcp.server.context"})
@@ -242,7 +239,6 @@ mistakes(
         "two names": lambda: Server("x").tool("one", name="two"),
         "a name of other characters": lambda: tool(annotated(str), name="find orders"),
         "a context or none": lambda: tool(with_context(Context | None)),
-        "a class that is no context": lambda: tool(with_context(ForeignContext)),
         "the context of fastmcp": lambda: tool(with_context(FASTMCP_CONTEXT)),
         "an annotation that cannot be evaluated": lambda: tool(annotated("1 / 0")),
         "a type without a form in json": lambda: tool(annotated(list[Connection])),
@@ -253,6 +249,7 @@ mistakes(
         ),
         "a return type without a form in json": lambda: tool(returning(Connection)),
         "a return type of fastmcp": lambda: tool(returning(list[str | FASTMCP_IMAGE])),
+        "content of the python sdk": lambda: tool(returning(list[TextContent] | None)),
         "a return type that is not defined": lambda: tool(returning(Undefined)),
         "a return type of blocks and data": lambda: tool(returning(Text | int)),
         "a capability that does not exist": lambda: tool(annotated(str), requires=["elicitation.ur"]),

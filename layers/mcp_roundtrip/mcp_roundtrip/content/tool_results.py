@@ -66,7 +66,12 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             return cls(name, annotation, _Kind.UNTYPED)
         if _is_content(annotation):
             return cls(name, annotation, _Kind.CONTENT)
-        if _mentions_block(annotation):
+        if _mentions(annotation, _is_foreign):
+            raise DefinitionError(
+                f"{name}: the return type {type_name(annotation)} has content that is not this package's; "
+                "import Text, Image, Audio, ResourceLink or EmbeddedResource from mcp_roundtrip"
+            )
+        if _mentions(annotation, _is_block):
             raise DefinitionError(
                 f"{name}: the return type {type_name(annotation)} mixes content blocks with structured "
                 "values; return either blocks, str and None, or a model"
@@ -158,7 +163,7 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
         return all(_is_content(member, item=item) for member in arguments)
     if origin in _SEQUENCE and not item:
         members = [member for member in arguments if member is not Ellipsis]
-        return _mentions_block(annotation) and all(_is_content(member, item=True) for member in members)
+        return _mentions(annotation, _is_block) and all(_is_content(member, item=True) for member in members)
     return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
 
 
@@ -180,16 +185,32 @@ def _has_serializer(metadata: Iterable[Any]) -> bool:
     )
 
 
-def _mentions_block(annotation: Any, aliases: tuple[Any, ...] = ()) -> bool:
-    """Return whether a type has blocks in it. It may refer to the `aliases` around it."""
+def _mentions(annotation: Any, is_meant: Callable[[Any], bool], aliases: tuple[Any, ...] = ()) -> bool:
+    """Return whether a type, or one in it, is meant. It may refer to the `aliases` around it."""
     if is_alias(annotation):
         aliases, annotation = (*aliases, annotation), unwrap_alias(annotation)
     arguments = get_args(annotation)
     if get_origin(annotation) is Annotated:
         arguments = arguments[:1]
     inner = [each for each in arguments if each not in aliases]
-    return _is_block(annotation) or any(_mentions_block(each, aliases) for each in inner)
+    return is_meant(annotation) or any(_mentions(each, is_meant, aliases) for each in inner)
 
 
 def _is_block(annotation: Any) -> bool:
     return isclass(annotation) and issubclass(annotation, ContentBlock)
+
+
+_SDKS = ("mcp", "mcp_types", "fastmcp")
+_CONTENT_OF_SDKS = (
+    *("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource"),
+    *("CallToolResult", "ToolResult"),
+)
+"""Types that would be written as data: the model would read the Base64 of an image."""
+
+
+def _is_foreign(annotation: Any) -> bool:
+    return (
+        isclass(annotation)
+        and annotation.__name__ in _CONTENT_OF_SDKS
+        and annotation.__module__.partition(".")[0] in _SDKS
+    )
