@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final
 
 from mcp_roundtrip import Server
 from mcp_roundtrip_testing import FakeClock
-from mcp_roundtrip_testing.task_table import CrashingStore, RecordingDispatcher, WorkerKilled
+from mcp_roundtrip_testing.task_table import RecordingDispatcher
 from support.deployment import Deployment
 
 VISIBILITY_S: Final = 930
@@ -71,21 +70,17 @@ class WorkerQueue(RecordingDispatcher):
 
     # -- what Lambda does ---------------------------------------------------------------------------------
 
-    def deliver(self, *, crashes_at: int | None = None) -> None:
-        """Deliver the next message at its time. Kill its worker at call `crashes_at` of the store."""
+    def deliver(self) -> None:
+        """Deliver the next message at its time."""
         message = min(self.messages, key=lambda message: message.visible_at)
         self.clock.advance(max(0.0, message.visible_at - self.clock()))
-        deployment = self.deployment
-        if crashes_at is not None:
-            deployment = deployment.by(store=CrashingStore(deployment.store, crashes_at, is_done=False))
-        with suppress(WorkerKilled):
-            self.receive(message, deployment)
+        self.receive(message)
 
-    def receive(self, message: Message, deployment: Deployment | None = None) -> None:
+    def receive(self, message: Message) -> None:
         """Receive a message, which is also possible while it is hidden: SQS delivers at least once."""
         self.deliveries += 1
         message.visible_at = self.clock() + VISIBILITY_S
-        failed = deliver(deployment or self.deployment, message.body, message.id)
+        failed = deliver(self.deployment, message.body, message.id)
         if not failed and message in self.messages:
             self.messages.remove(message)
 
