@@ -18,7 +18,6 @@ from pydantic import (
     computed_field,
     field_serializer,
 )
-from typing_extensions import TypedDict
 
 from mcp_roundtrip.errors import UsageError
 from support.interpreters import run_program
@@ -42,10 +41,6 @@ class Holder(BaseModel):
     plain: Plain | None = None
     models: list[Model] = []
     excluded: Any = Field(None, exclude=True)
-
-
-class Row(TypedDict):
-    plain: Plain
 
 
 BAD = Model.model_construct(n=-5)

@@ -33,9 +33,6 @@ FORMATTED = {
 }
 """The generated strings of each format. All other strings count as violations of the format."""
 
-_FREE = {"path", "binary", "password"}
-"""Formats that every generated string has."""
-
 _SCALARS: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, False, 0, 1, -1, 2, 0.5, 1.0, 2.0, 1e300, "", "1", "4_0", "true", "yes", "a", "é", "x y"]
 )
