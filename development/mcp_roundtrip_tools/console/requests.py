@@ -43,7 +43,9 @@ class ApiRequest:
 
 
 def read_request(request: Request, path_parameters: Mapping[str, str], endpoint_host: str) -> ApiRequest:
-    """Return a request to the API; of a repeated parameter in the query, the last."""
+    """Return a request to the API; of a repeated parameter in the query, the last. Raises ConsoleError."""
+    if request.too_large:
+        raise ConsoleError(413, "the body is larger than API Gateway accepts")
     query = dict(parse_qsl(request.target.partition("?")[2]))
     return ApiRequest({**query, **path_parameters}, json.loads(request.body or b"{}"), endpoint_host)
 

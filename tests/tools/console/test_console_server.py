@@ -10,6 +10,7 @@ from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.console.application import describe_application
 from mcp_roundtrip_tools.console.requests import ApiRequest
 from mcp_roundtrip_tools.console.tasks import task_keys
+from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY
 from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
 from support.served_application import serve
 from support.served_console import WRITES, accept, api_url, serve_console
@@ -193,3 +194,10 @@ def test_a_text_that_is_no_state_is_refused_with_a_reason(console):
         answer = http(api_url(console.app, "states"), method="POST", body=body, headers=WRITES)
         assert (answer.status, answer.json().keys()) == (422, {"message", "reason"}), body[:99]
         assert answer.json()["message"], body[:99]
+
+
+def test_a_large_event_of_make_invoke_is_refused_with_the_reason(console):
+    url, body = api_url(console.app, "invocations"), bytes(MAX_BODY + 1)
+    answer = http(url, method="POST", body=body, headers=WRITES)
+    assert answer.status == 413
+    assert answer.json()["message"]
