@@ -196,8 +196,11 @@ def previous_release(folder: Path, environment: str, current: Release | None) ->
 
 
 def read_release(path: Path) -> Release:
-    """Return a saved release."""
-    return Release(**json.loads(path.read_text(encoding="utf-8")))
+    """Return a saved release. Raises Refused if the file is none: a full disk leaves an empty one."""
+    try:
+        return Release(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise Refused(f"{path} is not a saved release ({error}): delete it.") from None
 
 
 def endpoint(account: Account, stack: str) -> str:

@@ -39,6 +39,14 @@ def test_without_an_earlier_release_of_the_environment_the_rollback_is_refused(t
         releases.previous_release(tmp_path, "default", SECOND)
 
 
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_a_file_that_is_no_release_is_named(tmp_path, text):
+    path = releases.save_release(tmp_path, "default", FIRST)
+    path.write_text(text)
+    with pytest.raises(Refused, match=path.name):
+        releases.previous_release(tmp_path, "default", None)
+
+
 def account(template=TEMPLATE, **stack):
     """Return an account with one stack, whose template boto3 has parsed if it is JSON."""
     cloudformation = SimpleNamespace(
