@@ -140,7 +140,7 @@ def refused_issuer(values: Mapping[str, str]) -> str | None:
     try:
         metadata = _document(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         named, keys = metadata["issuer"], _document(str(metadata["jwks_uri"]))["keys"]
-    except (Unreachable, LookupError):
+    except (Unreachable, LookupError, ValueError):  # https://[ is no URL
         return None
     if named != issuer:
         return f"TokenIssuer must be {named}, as in the issuer's metadata, and not {issuer}."

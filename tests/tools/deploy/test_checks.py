@@ -216,6 +216,10 @@ def test_an_issuer_with_another_name_is_refused_before_a_build(project, monkeypa
         deployment.deploy(project / "no_sam", artefact_exists=False, asks=False, options=())
 
 
+def test_an_issuer_that_is_no_url_is_left_to_cloudformation():
+    assert checks.refused_issuer({"AuthMode": "bearer", "TokenIssuer": "https://["}) is None
+
+
 @pytest.mark.usefixtures("connected")
 def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_named(project, capsys):
     template = project / "template.yaml"
