@@ -189,6 +189,13 @@ def test_the_result_is_shown_while_a_user_considers_whether_to_let_it_pass(show:
     show(ASKED, *ANSWERED, ("see", "orders runs at db-1"), answers=DONE, isUndecided=True)
 
 
+def test_a_question_that_arrives_while_a_user_considers_a_result_can_be_answered(show: Show) -> None:
+    second = (("result", asking({"keep": KEEP}, "state-2")), ("check", "Yes"), SEND, ("see", "It is kept."))
+    answers = [*DONE, {"result": complete("It is kept.")}]
+    log = show(ASKED, *ANSWERED, ("see", "orders runs at db-1"), *second, answers=answers, isUndecided=True)
+    assert [call["arguments"]["state"] for call in log["calls"]] == ["state-1", "state-2"]
+
+
 def test_a_result_that_a_user_considers_for_too_long_is_not_passed_on_again(show: Show) -> None:
     second = ("evaluate", "count = 0; setTimeout = (end) => { if (++count === 2) queueMicrotask(end); }")
     copied = ("see", "copy it into the conversation")
