@@ -1,6 +1,7 @@
 """The three docstring styles, and docstrings that have none of them."""
 
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import pytest
 from pydantic import Field
@@ -102,3 +103,14 @@ def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
 
     kept = "Do it.\n\nArgs:\n    own: Count from 0, not from 1.\n    two: Even."
     assert Signature.from_function(tool).prose == kept
+
+
+def test_a_description_of_a_default_value_replaces_no_text():
+    def tool(found: Any = SimpleNamespace(description="a default")):  # noqa: B008 - no call of each request
+        """Do it.
+
+        Args:
+            found: The item.
+        """
+
+    assert Signature.from_function(tool).prose == "Do it."

@@ -153,9 +153,10 @@ def _replaced_texts(parameters: Iterable[inspect.Parameter], descriptions: Mappi
     lines: list[str] = []
     for each in parameters:
         if each.name in descriptions:
-            fields = (*getattr(each.annotation, "__metadata__", ()), each.default)
-            own = [text for field in fields if (text := getattr(field, "description", None))]
-            if own and descriptions[each.name] not in own:
+            given = (*getattr(each.annotation, "__metadata__", ()), each.default)
+            # By name, as pydantic may not be imported yet. A default can have a description of its own.
+            own = [item.description for item in given if type(item).__name__ == "FieldInfo"]
+            if any(own) and descriptions[each.name] not in own:
                 lines.append(f"    {each.name}: {descriptions[each.name]}")
     return lines
 
