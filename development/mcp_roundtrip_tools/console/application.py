@@ -122,9 +122,10 @@ def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """
     function = _function(app, request)
     project, files = source_files(app.edited.project_folder(function)), request.body["files"]
-    if unknown := sorted(files.keys() - project.keys()):
+    # Also edited files that the project has lost since.
+    if unknown := sorted(files.keys() - project.keys() - app.edited.files(function).keys()):
         raise ConsoleError(422, f"{unknown[0][:100]!r} is no source file of the function")
-    changed = {name: text for name, text in files.items() if project[name] != text}
+    changed = {name: text for name, text in files.items() if project.get(name) != text}
     try:
         app.edit(function, changed)
     except (SourceError, TemplateError) as error:

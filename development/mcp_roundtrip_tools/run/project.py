@@ -67,7 +67,7 @@ class EditedSources:
         return {name: replace(each, code=self._folder(each.code)) for name, each in functions.items()}
 
     def edit(self, function: str, files: Mapping[str, str]) -> None:
-        """Replace a function's edited files, which are some of its `source_files`, or drop them.
+        """Replace a function's edited files, which are some of those that are shown, or drop them.
 
         SourceError and KeyError change nothing.
         """

@@ -45,6 +45,14 @@ def test_a_change_of_the_project_takes_effect_beside_an_edited_file(console):
     assert console.read("sources/Server")["isEdited"] is True
 
 
+def test_an_edited_file_that_the_project_loses_can_be_edited_further(console):
+    assert console.api("sources/Server", {"files": {"notes.md": "1"}}, "PUT").status == 200
+    (console.app.folder / "server/notes.md").unlink()
+    shown = {file["name"]: file["text"] for file in console.read("sources/Server")["files"]}
+    again = {"files": {**shown, "notes.md": "2"}}
+    assert console.read("sources/Server", again, "PUT")["edited"] == ["notes.md"]
+
+
 FILES: Mapping[str, Mapping[str, str]] = {
     **{
         f"the name {name!r}": {name: ""}
