@@ -31,6 +31,7 @@ HEAVY = (
         "mcp_roundtrip.engine.outcomes",
         "mcp_roundtrip.engine.pass_state",
         "mcp_roundtrip.engine.question_channels",
+        "mcp_roundtrip.engine.step_values",
     ),
     *("asyncio", "aws_lambda_powertools.event_handler", "aws_lambda_powertools.utilities.data_classes"),
     *("boto3", "botocore.session", "concurrent.futures", "jwt", "urllib.request"),
