@@ -6,6 +6,7 @@ from pathlib import Path
 
 import boto3
 import pytest
+from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
@@ -91,9 +92,16 @@ def test_a_presigned_url_works_without_further_credentials(connect, version):
     refused.value.close()
 
 
-def test_requests_with_other_credentials_are_refused(connect):
-    with pytest.raises(ClientError, match=r"UnrecognizedClientException.*AWS_ACCESS_KEY_ID"):
-        connect("dynamodb", aws_access_key_id="foreign").list_tables()
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"aws_access_key_id": "foreign"}, "UnrecognizedClientException"),
+        ({"config": Config(signature_version=UNSIGNED)}, "MissingAuthenticationTokenException"),
+    ],
+)
+def test_requests_with_other_credentials_or_none_are_refused(connect, options, code):
+    with pytest.raises(ClientError, match=f"{code}.*AWS_ACCESS_KEY_ID"):
+        connect("dynamodb", **options).list_tables()
 
 
 @pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site"])
