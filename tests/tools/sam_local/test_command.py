@@ -41,7 +41,7 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
-        assert any("until Ctrl+C" in line for line in process.stdout)
+        assert any(f"in {tmp_path}, until Ctrl+C" in line for line in process.stdout)
         commands = tmp_path / "commands"
         os.killpg(process.pid, signal.SIGHUP)
         while "stops" not in commands.read_text():
