@@ -274,6 +274,11 @@ def test_expired_epoch_keys_are_removed_from_memory_also_by_failing_attempts(mac
     mac_key.failure = "timeout"
     keys.current(START + 5 * EPOCH_S + LIMITS.round_ttl_s)
     assert {epoch for _, epoch in keys._keys} == {EPOCH + 5}
+    with pytest.raises(KeyServiceError):
+        keys.current(START + 7 * EPOCH_S)
+    assert keys._keys == {}
+    mac_key.failure = None
+    keys.current(START + 8 * EPOCH_S)
     with pytest.raises(StateRejected):
-        keys.find("x", START + 7 * EPOCH_S)
+        keys.find("x", START + 10 * EPOCH_S)
     assert keys._keys == {}

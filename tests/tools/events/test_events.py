@@ -1,6 +1,7 @@
 import json
 import os
 import sys
+from shutil import rmtree
 
 import pytest
 
@@ -9,7 +10,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, TASKS_EXT
 from mcp_roundtrip_testing import WITH_TASKS
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.events import function_events, stale_events
-from support.interpreters import output_of
+from support.interpreters import run
 from support.project import contents, copy_project
 from support.sample_events import EVENTS, STABLE, function_of
 
@@ -113,8 +114,14 @@ def test_the_table_has_every_event_of_the_examples():
 
 def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_names(tmp_path):
     project = copy_project(tmp_path / "project")
+    rmtree(project / "events/summarize")
+    removed = {"body": json.dumps({"params": {"name": "removed"}})}
+    (project / "events/weather/removed.json").write_text(json.dumps(removed))
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    command = [sys.executable, "-m", "mcp_roundtrip_tools", "events"]
     before = contents(project)
-    output_of(*command, cwd=project, env=variables)
-    assert contents(project) == before
+    done = run(sys.executable, "-m", "mcp_roundtrip_tools", "events", cwd=project, env=variables)
+    assert (done.returncode, done.stderr.split()[:1]) == (0, ["events/weather/removed.json"])
+    after = contents(project)
+    assert before.items() <= after.items()
+    written = {f"events/summarize{file}" for file in ("", "/list.json", "/summarize.json")}
+    assert after.keys() - before.keys() == written
