@@ -61,6 +61,11 @@ def test_a_link_does_not_answer_questions_of_the_client(task_store):
     assert table.responses(table.task) == {}
 
 
+def test_a_client_does_not_answer_questions_of_the_page(table):
+    table.tasks.update(table.principal, table.task.task_id, {"size": YES, "keep": YES})
+    assert table.responses(table.task) == {}
+
+
 @pytest.mark.parametrize("state", ["expired", "ended"])
 def test_a_link_expires_or_ends_with_its_task(table, state):
     if state == "expired":
