@@ -128,10 +128,8 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
         name = type_name(found["name"] or found["other"])
-        is_content = name in ("Audio", "Image") and str(found["name"]).startswith(("fastmcp.", "mcp."))
-        if name.endswith("Context") or is_content:  # of FastMCP or the Python SDK
-            own = "Context or AsyncContext" if name.endswith("Context") else name
-            return f"{name} is not this package's; import {own} from mcp_roundtrip"
+        if name.endswith("Context"):
+            return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
         return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
     if isinstance(error, PydanticUndefinedAnnotation):
         return f"the type {error.name!r} is not defined; define it at module level, before its use"

@@ -203,9 +203,9 @@ def _is_block(annotation: Any) -> bool:
 _SDKS = ("mcp", "mcp_types", "fastmcp")
 _CONTENT_OF_SDKS = (
     *("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource"),
-    *("CallToolResult", "ToolResult"),
+    *("CallToolResult", "ToolResult", "Image", "Audio"),
 )
-"""Types that would be written as data: the model would read the Base64 of an image."""
+"""Types of other packages. Most would be written as data: the model would read the Base64 of an image."""
 
 
 def _is_foreign(annotation: Any) -> bool:
