@@ -1,8 +1,10 @@
+import os
 import re
 import urllib.error
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 
 import boto3
 import pytest
@@ -76,6 +78,19 @@ def test_a_table_declared_later_is_created_and_others_keep_their_data(emulator, 
     emulator.declare(Storage({**STORAGE.tables, "Later": KEY}, STORAGE.buckets))
     dynamodb.put_item(TableName="Later", Item={"id": {"S": "1"}})
     assert "Item" in dynamodb.get_item(TableName="Orders", Key={"id": {"S": "stored"}})
+
+
+def test_it_answers_more_requests_than_ministack_may_have_descriptors():
+    request = Request("POST", "/", (("x-amz-target", "DynamoDB_20120810.ListTables"),), b"{}")
+    usual, most = getrlimit(RLIMIT_NOFILE)
+    few = len(os.listdir("/dev/fd")) + 40  # 1,024 are usual, on macOS 256
+    with closing(Emulator(print)) as limited:
+        setrlimit(RLIMIT_NOFILE, (few, most))
+        try:
+            limited.respond(request)
+        finally:
+            setrlimit(RLIMIT_NOFILE, (usual, most))
+        assert all(limited.respond(request).status == 200 for _ in range(few))
 
 
 @pytest.mark.parametrize("version", ["s3", "s3v4"])

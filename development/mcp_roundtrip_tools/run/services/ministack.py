@@ -273,6 +273,7 @@ def _send(path: str, request: Request) -> Response:
     """Forward one request to the socket at this path."""
     target = _SIGNATURE.sub("", request.target)
     headers = {name: value for name, value in request.headers if name not in _PER_CONNECTION}
+    headers["connection"] = "close"  # hypercorn keeps the descriptor of an idle connection that was closed
     with closing(_UnixConnection(path)) as connection:
         connection.request(request.method, target, request.body, headers)
         response = connection.getresponse()
