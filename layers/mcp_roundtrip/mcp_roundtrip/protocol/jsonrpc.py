@@ -144,14 +144,13 @@ def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
 
 def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any]:
     """Build an error response. It has no id if that of the request could not be read."""
+    given = {} if request_id is None else {"id": request_id}
+    return {"jsonrpc": "2.0", **given, "error": error_object(failure)}
+
+
+def error_object(failure: ProtocolError) -> dict[str, Any]:
     body: dict[str, Any] = {"code": failure.code, "message": failure.message}
-    if failure.data is not None:
-        body["data"] = failure.data
-    message: dict[str, Any] = {"jsonrpc": "2.0"}
-    if request_id is not None:
-        message["id"] = request_id
-    message["error"] = body
-    return message
+    return body if failure.data is None else {**body, "data": failure.data}
 
 
 def invalid_params(problem: str) -> ProtocolError:

@@ -174,7 +174,7 @@ def _result(context: RequestContext) -> Reply:
         case Status.COMPLETED:
             result = call_tool_result(task.result)
         case Status.FAILED if task.error is not None:
-            raise ProtocolError(task.error["code"], task.error["message"], task.error.get("data"))
+            raise ProtocolError(**task.error)
         case _:
             raise ProtocolError(INVALID_PARAMS, "The task was cancelled: it has no result")
     meta = {**result.get("_meta", {}), **_related_task_meta(task.task_id)}

@@ -242,8 +242,7 @@ def wait(this_round: Round, parked: Task, *, waits_for_url: bool = False) -> Rep
 def stored_result(this_round: Round, parked: Task) -> Reply:
     """Build the reply with the result of a call that has ended. `parked` has a large result, too."""
     if parked.error is not None:
-        error = ProtocolError(parked.error["code"], parked.error["message"], parked.error.get("data"))
-        return this_round.reply(error, None)
+        return this_round.reply(ProtocolError(**parked.error), None)
     if parked.result["resultType"] == "task":
         call = this_round.call
         if call.params.is_in_app:

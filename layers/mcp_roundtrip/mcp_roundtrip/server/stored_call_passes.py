@@ -45,10 +45,7 @@ from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,
     RETRYABLE,
-    CallParked,
-    Completed,
     PassResult,
-    TaskError,
     UnfinishedPass,
     completion,
     key_asked_too_often,
@@ -105,14 +102,6 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
     return this_round.error_reply(ClientError(ToolError(f"{error}{reply.repeated}"), "result_too_large"))
 
 
-def _conclusion(reply: Reply) -> Completed | TaskError:
-    body = reply.body
-    if not isinstance(body, ProtocolError):
-        return Completed(body)
-    error = {"code": body.code, "message": body.message}
-    return TaskError(error if body.data is None else {**error, "data": dict(body.data)})
-
-
 # -- parked calls -------------------------------------------------------------------------------------------
 
 
@@ -137,7 +126,7 @@ class ParkedPass(Struct):
         this_round, outcome = _run(call, history, partial(parked_channels, call), options)
         self.round, self.reply = this_round, _final_reply(this_round, task, outcome)
         if self.reply is not None:
-            return _conclusion(self.reply)
+            return self.reply.body
         match outcome:
             case TaskRequested(ttl_ms=ttl_ms):
                 return self._become_task(this_round, task, outcome, ttl_ms)
@@ -161,7 +150,7 @@ class ParkedPass(Struct):
                 self.refusal = refusal
                 return UnfinishedPass(this_round.run, Checkpointed(outcome.journal))
             self.reply = refusal
-        return _conclusion(self.reply)
+        return self.reply.body
 
 
 # -- tasks --------------------------------------------------------------------------------------------------
@@ -192,8 +181,7 @@ class TaskRunner(Struct, frozen=True):
             self.invocation.operation.begin_task(task, history.call)
             drift = Drift(history.call.name, "the tool does not exist any more")
             self.ports.observer.record_failure("drift", drift, task=task.task_id)
-            error = {"code": INTERNAL_ERROR, "message": "The tool of this task does not exist any more."}
-            return TaskError(error)
+            return ProtocolError(INTERNAL_ERROR, "The tool of this task does not exist any more.")
         call = self._restore_call(tool, task, history.call)
         if task.attempts > 1:  # a process that is killed writes no line that names its task
             call.record("task_retried", task=task.task_id, attempt=task.attempts)
@@ -210,11 +198,11 @@ class TaskRunner(Struct, frozen=True):
         messages = StatusMessages(write=recorder.report_status)
         this_round, outcome = _run(call, history, partial(task_channels, call), options, messages)
         if (reply := _final_reply(this_round, task, outcome)) is not None:
-            return _conclusion(reply)
+            return reply.body
         match outcome:
             case NeedsInput(channel="page") if task.dialect == "extension" and call.plan.parks:
                 if _park(this_round, task, history.call, outcome, recorder):
-                    return CallParked()
+                    return None
                 outcome = Checkpointed(outcome.journal)  # the task has changed, and a further pass follows
         return UnfinishedPass(this_round.run, outcome)
 

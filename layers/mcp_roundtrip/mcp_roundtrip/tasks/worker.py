@@ -16,8 +16,9 @@ from mcp_roundtrip.engine.journal import Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput, Outcome, OwnershipLost, Sleeping
 from mcp_roundtrip.engine.pass_state import Run
 from mcp_roundtrip.engine.question_channels import InputRequest
+from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ItemTooLarge, KeyServiceError, LeaseLost, SettingsError, StoreError
-from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
+from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, error_object
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat
@@ -30,18 +31,6 @@ RETRYABLE: Final = (StoreError, KeyServiceError, SettingsError, LeaseLost)
 """Errors that say nothing about the task: another worker may not have them, or has the task already."""
 
 
-class Completed(Struct, frozen=True):
-    """The result of the request that became the task."""
-
-    result: Mapping[str, Any]
-
-
-class TaskError(Struct, frozen=True):
-    """The JSON-RPC error that ends the task."""
-
-    error: Mapping[str, Any]
-
-
 class UnfinishedPass(Struct, frozen=True):
     """A pass over the tool of a task that has not ended the call."""
 
@@ -49,11 +38,9 @@ class UnfinishedPass(Struct, frozen=True):
     outcome: Outcome
 
 
-class CallParked(Struct, frozen=True):
-    """The pass has parked the call and ended the task, in one transaction."""
-
-
-PassResult = Completed | TaskError | UnfinishedPass | CallParked
+PassResult = Mapping[str, Any] | ProtocolError | UnfinishedPass | None
+"""The result of the request that became the task, or the error that ends the task. None: the pass has parked
+the call and ended the task, in one transaction."""
 
 RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
 """`TaskRunner` or `ParkedPass` of `server.stored_call_passes`, which raise one of `RETRYABLE`."""
@@ -105,7 +92,7 @@ class Worker(Struct, frozen=True):
             item = None
         except ItemTooLarge as error:
             self.on_error("task_too_large", error)
-            too_large = TaskError({"code": INTERNAL_ERROR, "message": str(error)})  # for the author
+            too_large = ProtocolError(INTERNAL_ERROR, str(error))  # for the author
             item = self.store.update(task.pk, TASK, self._end_change(task, lease.owner, too_large))
         if item is None:  # the task has ended, or another worker has it
             item = self.store.update(task.pk, TASK, transitions.stop(owner=lease.owner))
@@ -139,12 +126,12 @@ class Worker(Struct, frozen=True):
         self, task: Task, history: TaskHistory, recorder: TaskRecorder, result: PassResult
     ) -> Item | None:
         """Write the outcome, which releases the lease; return None if the lease was lost."""
-        if isinstance(result, CallParked):
+        if result is None:
             return self.store.get(task.pk, TASK)
         if not recorder.lease.check():
             return None
         owner = recorder.lease.owner
-        if isinstance(result, Completed | TaskError):
+        if not isinstance(result, UnfinishedPass):
             return self.store.update(task.pk, TASK, self._end_change(task, owner, result))
         accepted = accepted_keys(task, history, result.run)
         item = None
@@ -214,10 +201,10 @@ class Worker(Struct, frozen=True):
         else:
             self.tasks.dispatcher.dispatch(task.worker, task.pk)
 
-    def _end_change(self, task: Task, owner: str, conclusion: Completed | TaskError) -> Change:
-        if isinstance(conclusion, TaskError):
-            return transitions.fail(owner=owner, now_ms=self.tasks.clock_ms(), error=conclusion.error)
-        return completion(self.tasks, task, owner, conclusion.result)
+    def _end_change(self, task: Task, owner: str, body: Mapping[str, Any] | ProtocolError) -> Change:
+        if isinstance(body, ProtocolError):
+            return transitions.fail(owner=owner, now_ms=self.tasks.clock_ms(), error=error_object(body))
+        return completion(self.tasks, task, owner, body)
 
     def _release(self, pk: str, owner: str) -> None:
         try:
