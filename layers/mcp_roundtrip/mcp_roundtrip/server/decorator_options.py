@@ -25,7 +25,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.capabilities import TASKS, CapabilityPath, declarable_path
 from mcp_roundtrip.server.options import CONTINUATION_CODE, FALLBACKS, INPUT_RESPONSES, Fallback, TaskSupport
-from mcp_roundtrip.server.tools import Tool, View
+from mcp_roundtrip.server.tools import Tool
 
 _NAME: Final = r"[A-Za-z0-9_.-]{1,128}"
 _VIEW_FILE: Final = 'pass a file beside the module as `ui=Path(__file__).with_name("view.html")`'
@@ -54,6 +54,7 @@ class ToolChoices(Struct, frozen=True):
             # No view follows a task, and a view that the author names knows no questions.
             channels = tuple(channel for channel in channels if channel != "app")
         output, requires = Output.from_function(function), required_capabilities(name, self.requires)
+        view = _own_view(name, self.ui, self.extra)
         if self.task not in (None, *get_args(TaskSupport)):
             raise DefinitionError(f'{name}: task={self.task!r} does not exist; use "optional" or "required"')
         return Tool(
@@ -66,7 +67,8 @@ class ToolChoices(Struct, frozen=True):
             extra=self.extra,
             task=self.task,
             output=output,
-            view=_own_view(server, name, self.ui, self.extra),
+            view_uri=None if view is None else f"ui://{_percent_encoded(server)}/{name}",
+            view=view,
         )
 
 
@@ -113,8 +115,8 @@ def _tool_channels(name: str, given: Sequence[Fallback], parameters: Arguments) 
     return channels
 
 
-def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> View | None:
-    """Return the view of the option `ui`: the text of a document, or its file. Raises DefinitionError."""
+def _own_view(tool: str, ui: object, extra: Mapping[str, Any]) -> str | None:
+    """Return the document of the option `ui`: its text, or that of its file. Raises DefinitionError."""
     if ui is None:
         return None
     if _names_view(extra):
@@ -135,7 +137,7 @@ def _own_view(server: str, tool: str, ui: object, extra: Mapping[str, Any]) -> V
         )
     if len(text.encode("utf-8", "surrogatepass")) > MAX_VIEW:
         raise DefinitionError(f"{tool}: the view has more than {MAX_VIEW} bytes; use a smaller one")
-    return View(f"ui://{_percent_encoded(server)}/{tool}", text)
+    return text
 
 
 def _names_view(extra: Mapping[str, Any]) -> bool:

@@ -111,7 +111,7 @@ class Features(Struct, frozen=True, dict=True):  # dict: the skills are read onc
                 if self.forward is not None:
                     return self.forward(tool, context)
                 own: Any = tool
-                return _view_result(context, uri, own.view.document, is_private=bool(tool.scopes))
+                return _view_result(context, uri, own.view, is_private=bool(tool.scopes))
         return None
 
 

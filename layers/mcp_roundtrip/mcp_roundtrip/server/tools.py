@@ -35,20 +35,14 @@ from mcp_roundtrip.server.options import (
 from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall, Reply, RequestContext
 
 
-class View(Struct, frozen=True):
-    """The document in which the results of a tool are shown (see `served_features`)."""
-
-    uri: str
-    document: str
-
-
 class Tool(Feature, frozen=True, kw_only=True):
-    """A registered tool. `view` is the author's own view of its results."""
+    """A registered tool. `view` is the document in which its results are shown (see `served_features`)."""
 
     kind = "tool"
 
     output: Output
-    view: View | None = None
+    view_uri: str | None = None
+    view: str | None = None
 
     def definition(self) -> dict[str, Any]:
         schema, output_schema = self.parameters.json_schema(), self.output.json_schema()
@@ -58,10 +52,6 @@ class Tool(Feature, frozen=True, kw_only=True):
     @property
     def form_view_uri(self) -> str | None:
         return self.view_uri or (QUESTIONS_URI if self.asks and "app" in self.channels else None)
-
-    @property
-    def view_uri(self) -> str | None:
-        return None if self.view is None else self.view.uri
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         return results.tool_result(call.server_info, **self.output.dump(value))
