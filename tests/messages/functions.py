@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from mcp_types import TextContent
+from mcp_types import PromptMessage, TextContent, TextResourceContents
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ImportString
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Server, Text
@@ -250,6 +250,8 @@ mistakes(
         "a return type without a form in json": lambda: tool(returning(Connection)),
         "a return type of fastmcp": lambda: tool(returning(list[str | FASTMCP_IMAGE])),
         "content of the python sdk": lambda: tool(returning(list[TextContent] | None)),
+        "a prompt of the python sdk": lambda: Server("x").prompt(returning(list[PromptMessage])),
+        "contents of the python sdk": lambda: Server("x").resource("x://a")(returning(TextResourceContents)),
         "a return type that is not defined": lambda: tool(returning(Undefined)),
         "a return type of blocks and data": lambda: tool(returning(Text | int)),
         "a capability that does not exist": lambda: tool(annotated(str), requires=["elicitation.ur"]),

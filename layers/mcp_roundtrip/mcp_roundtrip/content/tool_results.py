@@ -60,17 +60,11 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Output:
         """Read the return annotation of `function`. Raises DefinitionError."""
-        name = function_name(function)
-        annotation = resolve_type_hints(function).get("return", Signature.empty)
+        name, annotation = function_name(function), return_type(function)
         if annotation in _UNTYPED:
             return cls(name, annotation, _Kind.UNTYPED)
         if _is_content(annotation):
             return cls(name, annotation, _Kind.CONTENT)
-        if _mentions(annotation, _is_foreign):
-            raise DefinitionError(
-                f"{name}: the return type {type_name(annotation)} has content that is not this package's; "
-                "import Text, Image, Audio, ResourceLink or EmbeddedResource from mcp_roundtrip"
-            )
         if _mentions(annotation, _is_block):
             raise DefinitionError(
                 f"{name}: the return type {type_name(annotation)} mixes content blocks with structured "
@@ -120,6 +114,18 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         from mcp_roundtrip.content.structured_output import StructuredOutput  # imports pydantic
 
         return StructuredOutput(self.name, self.annotation)
+
+
+def return_type(function: Callable[..., Any]) -> Any:
+    """Return the return annotation of `function`. Raises DefinitionError for content of other packages."""
+    annotation = resolve_type_hints(function).get("return", Signature.empty)
+    if _mentions(annotation, _is_foreign):
+        raise DefinitionError(
+            f"{function_name(function)}: the return type {type_name(annotation)} has content that is not "
+            "this package's; import Text, Image, Audio, ResourceLink, EmbeddedResource, PromptMessage or "
+            "ResourceContents from mcp_roundtrip"
+        )
+    return annotation
 
 
 def untyped_data(name: str, value: Any) -> Any:
@@ -204,6 +210,9 @@ _SDKS = ("mcp", "mcp_types", "fastmcp")
 _CONTENT_OF_SDKS = (
     *("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource"),
     *("CallToolResult", "ToolResult", "Image", "Audio"),
+    *("PromptMessage", "Message", "UserMessage", "AssistantMessage", "GetPromptResult", "PromptResult"),
+    *("TextResourceContents", "BlobResourceContents", "ReadResourceContents", "ReadResourceResult"),
+    *("ResourceContent", "ResourceResult"),
 )
 """Types of other packages. Most would be written as data: the model would read the Base64 of an image."""
 

@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr, replace
 from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
+from mcp_roundtrip.content.tool_results import return_type
 from mcp_roundtrip.errors import (
     INVALID_PARAMS,
     DefinitionError,
@@ -113,6 +114,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
 
 
 def _arguments_of(function: Callable[..., Any]) -> StringArguments:
+    return_type(function)  # refuses content of other packages
     parameters = StringArguments.from_function(function)
     check_context(parameters.signature)
     return parameters
