@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None, *, terminal: Terminal | None = 
 
 def _run(options: argparse.Namespace, terminal: Terminal) -> int:
     if not is_trustworthy(options.url):
-        raise usage_error(f"{options.url} is no https URL, and no URL of this computer.")
+        raise usage_error(f"{options.url} is no valid https URL, and no http URL of this computer.")
     questions = Questions(options.tool or "The task", terminal, given_answers(options))
     with McpServer(
         options.url,

@@ -23,6 +23,7 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
+    is_trustworthy,
     json_object,
     member,
     request,
@@ -58,11 +59,7 @@ def local_token(url: str, refusal: httpx2.Response, user: str | None, scopes: st
 
 
 def _is_local(url: Any) -> TypeGuard[str]:
-    try:
-        parts = urlsplit(url if isinstance(url, str) else "")
-        return parts.hostname in LOOPBACK and parts.port != 0
-    except ValueError:  # such as a port over 65535
-        return False
+    return isinstance(url, str) and is_trustworthy(url) and urlsplit(url).hostname in LOOPBACK
 
 
 def _is_same(url: str, resource: Any) -> bool:

@@ -21,11 +21,14 @@ TIMEOUT_S: Final = 35.0
 
 
 def is_trustworthy(url: str) -> bool:
-    """Return whether no other computer can read or change a request: https, or a server on this computer."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    is_local = host in LOOPBACK or host.endswith(".localhost")  # RFC 6761, 6.3
-    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and is_local))
+    """Return whether a request can be sent to a URL and no other computer can read it: https, or loopback."""
+    try:
+        sent, port = httpx2.URL(url), urlsplit(url).port  # each refuses some that the other takes
+    except (ValueError, httpx2.InvalidURL):
+        return False
+    is_local = sent.host in LOOPBACK or sent.host.endswith(".localhost")  # RFC 6761, 6.3
+    is_usable = bool(sent.host) and port != 0
+    return is_usable and (sent.scheme == "https" or (sent.scheme == "http" and is_local))
 
 
 class BearerToken(httpx2.Auth):

@@ -190,8 +190,7 @@ def _check_calls(connection: Connection, call: Call | None, findings: Findings) 
 
 
 def _endpoint(settings: Settings, findings: Findings) -> Endpoint:
-    parts = urlsplit(settings.url)
-    if not is_trustworthy(settings.url) or parts.query or parts.fragment:
+    if not is_trustworthy(settings.url) or any(urlsplit(settings.url)[3:]):
         raise findings.stop(
             "url",
             "URL must be the output McpUrl of the stack: it begins with https:// (only a server on this "

@@ -51,7 +51,7 @@ class Run:
         shown = io.StringIO()
         terminal = Terminal(io.StringIO(entered or ""), shown, is_interactive=entered is not None)
         url = "http://127.0.0.1:9/mcp" if app is None else app.url()
-        self.status = main([*arguments, "--url", url], terminal=terminal)
+        self.status = main(["--url", url, *arguments], terminal=terminal)
         self.printed = capsys.readouterr().out
         self.shown = shown.getvalue()
 
@@ -133,6 +133,8 @@ def test_the_tools_are_listed_with_their_arguments(app, capsys):
         (["update_work_item", "workItemId=x"], "workItemId .*whole number"),
         (["get_weather", "--answers", "[]"], "ANSWERS must be"),
         (["get_weather", "--user", "eve"], "ada and bob"),
+        (["get_weather", "--url", "https://[x"], "is no valid"),
+        (["get_weather", "--url", "http://127.0.0.1:65536/mcp"], "is no valid"),
     ],
 )
 def test_a_wrong_option_is_named(app, capsys, arguments, text):

@@ -24,9 +24,13 @@ def the_fault(settings: Settings) -> Finding:
     return found[-1]
 
 
-@pytest.mark.parametrize(
-    "url", ["", "tools.example/mcp", "http://tools.example/mcp", "https://t.example/mcp?x=1"]
+WRONG_URLS = (
+    *("", "tools.example/mcp", "http://", "http://tools.example/mcp", "https://t.example/mcp?x=1"),
+    *("https://[x", "http://127.0.0.1:65536/mcp", "http://127.0.0.1:x/mcp", "https://x\n/mcp"),
 )
+
+
+@pytest.mark.parametrize("url", WRONG_URLS)
 def test_a_wrong_url_is_refused_before_any_request(url):
     assert the_fault(Settings(url)).check == "url"
 
