@@ -188,7 +188,8 @@ def run(plan: Callable[[], Files], closing: Callable[[Files], str]) -> int:
     try:
         files = plan()
     except TemplateError as error:
-        raise GrowthError(f"{TEMPLATE}: {error}") from None
+        where = "" if TEMPLATE.name in str(error) else f"{TEMPLATE}: "  # errors of reading it name it
+        raise GrowthError(f"{where}{error}") from None
     write(files)
     print("\n".join(map(str, files)) or "All files are up to date.")
     print(f"\n{closing(files)}")

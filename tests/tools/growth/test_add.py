@@ -139,7 +139,7 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
 @pytest.mark.parametrize("part", PARTS)
 def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
     assert command(["add", part, "--project", str(tmp_path)]) == 2
-    assert "error: template.yaml: " in capsys.readouterr().err
+    assert f"error: there is no {tmp_path / 'template.yaml'}: " in capsys.readouterr().err
     assert contents(tmp_path) == {}
 
 
