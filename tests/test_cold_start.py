@@ -21,7 +21,7 @@ NEVER_LOADED = {
     "AuthMode bearer": ("jwt", "mcp_roundtrip.auth.bearer"),
     "nothing here, 50 ms": ("aws_lambda_powertools.event_handler",),
     "nothing here, 20 ms": ("aws_lambda_powertools.utilities.data_classes",),
-    "a raw input_schema": ("jsonschema", "mcp_roundtrip.arguments.raw_arguments"),
+    "a tool with its own input_schema": ("jsonschema", "mcp_roundtrip.arguments.own_input_schema"),
     "steps in threads": ("concurrent.futures",),
     # Up to Python 3.12 importlib.metadata, with which pydantic finds plugins, imports the e-mail parser.
     "outgoing HTTPS": ("ssl", "http.client", "urllib3", *["email.message"] * (sys.version_info >= (3, 13))),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, EmailStr, Field
 
 from mcp_roundtrip.arguments.elicitation_form import Form
-from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.schema.input_validation import MAX_PARSED_VALUES
@@ -45,7 +45,7 @@ typed = Arguments.from_function(tool)
 def raw_tool(arguments: dict[str, Any]) -> None: ...
 
 
-raw = RawArguments.from_schema(raw_tool, typed.json_schema())
+raw = OwnSchemaArguments.from_schema(raw_tool, typed.json_schema())
 
 
 def lenient(parameters: Any) -> Arguments:
@@ -117,7 +117,7 @@ def test_other_values_are_refused_as_by_a_strict_tool(given: Mapping[str, Any]) 
 
 def test_the_values_in_all_texts_of_a_call_have_one_limit() -> None:
     lists = {"type": "object", "properties": {name: {"type": "array"} for name in ("first", "second")}}
-    parameters = lenient(RawArguments.from_schema(raw_tool, lists))
+    parameters = lenient(OwnSchemaArguments.from_schema(raw_tool, lists))
     text, values = json.dumps([0] * (MAX_PARSED_VALUES - 1)), [0] * (MAX_PARSED_VALUES - 1)
     one = {"first": text, "second": []}
     assert parameters.validate(one) == {"arguments": {"first": values, "second": []}}
@@ -148,7 +148,7 @@ def test_arguments_that_clients_add_are_dropped_unless_the_schema_has_them() -> 
 
 def test_a_lenient_tool_drops_all_unknown_arguments() -> None:
     open_schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-    open_tool = RawArguments.from_schema(raw_tool, open_schema)
+    open_tool = OwnSchemaArguments.from_schema(raw_tool, open_schema)
     assert lenient(typed).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(raw).known({"name": "a", "other": 1}) == {"name": "a"}
     assert lenient(open_tool).known({"name": "a", "other": 1}) == {"name": "a", "other": 1}
@@ -156,7 +156,7 @@ def test_a_lenient_tool_drops_all_unknown_arguments() -> None:
 
 def test_a_lenient_tool_keeps_arguments_that_only_a_pattern_of_its_schema_names() -> None:
     schema = {"type": "object", "patternProperties": {"^x-": {}}, "additionalProperties": False}
-    by_pattern = RawArguments.from_schema(raw_tool, schema)
+    by_pattern = OwnSchemaArguments.from_schema(raw_tool, schema)
     assert lenient(by_pattern).known({"x-size": 1}) == {"x-size": 1}
 
 
@@ -176,7 +176,7 @@ def test_empty_text_counts_as_left_out_where_the_schema_refuses_it() -> None:
     found = Arguments.from_function(contact)
     assert found.validate({"name": "", "email": "", "level": ""}) == {"name": "", "email": None, "level": "b"}
     with_default = build_json_schema(type_adapter(Contact))
-    own = RawArguments.from_schema(raw_tool, with_default)
+    own = OwnSchemaArguments.from_schema(raw_tool, with_default)
     assert own.validate(content) == {"arguments": {"name": "", "note": ""}}
 
 

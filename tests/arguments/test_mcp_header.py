@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypeAliasType, TypedDict
 
 from mcp_roundtrip.arguments.mcp_header import McpHeader
-from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.errors import DefinitionError
 
@@ -38,8 +38,8 @@ def arguments(function: Callable[..., Any]) -> Arguments:
     return Arguments.from_function(function)
 
 
-def raw(schema: dict[str, Any]) -> RawArguments:
-    return RawArguments.from_schema(lambda arguments: None, schema)
+def raw(schema: dict[str, Any]) -> OwnSchemaArguments:
+    return OwnSchemaArguments.from_schema(lambda arguments: None, schema)
 
 
 def one(annotation: Any) -> Arguments:

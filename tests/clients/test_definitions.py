@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
-from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from support.json_values import values
 from support.recorded_exchanges import distinct, messages_of_corpus, of_corpus, of_examples, of_samples
 from support.replayed_results import PROGRAM, Exchange, refusals_of_python, session

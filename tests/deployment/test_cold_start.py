@@ -156,7 +156,7 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
     "server": {
         "the definition of a feature imports them, during initialization": """
             content.member_checks
-            arguments.raw_arguments
+            arguments.own_input_schema
             server.definition_lint server.prompts_and_resources
         """,
         "errors need it": "observing.traceback_redaction",
@@ -262,7 +262,7 @@ def test_elsewhere_nothing_is_changed():
 
 PACKAGE = Path(mcp_roundtrip.__file__).parent
 MODULES = [
-    *("arguments.parameter_types", "arguments.raw_arguments", "arguments.mcp_header"),
+    *("arguments.pydantic_types", "arguments.own_input_schema", "arguments.mcp_header"),
     *("content.structured_output", "content.blocks", "engine.step_values"),
 ]
 HEAVY = [

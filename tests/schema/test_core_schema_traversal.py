@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 
 from mcp_roundtrip.internal_errors import InvalidValue
-from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, is_plain_to_write
 from mcp_roundtrip.schema.input_validation import TypedReader
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
+from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from support.json_values import values
 from support.type_samples import ZOO
 

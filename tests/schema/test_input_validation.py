@@ -33,8 +33,8 @@ from mcp_roundtrip.arguments.elicitation_form import Form
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
-from mcp_roundtrip.schema.compiled_schema import CompiledSchema
 from mcp_roundtrip.schema.json_schema_generator import NUMBER_PATTERN
+from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from mcp_roundtrip_tools.catalog.catalog import load_function_servers
 from support.costly_types import alike
 from support.json_values import values, verdicts

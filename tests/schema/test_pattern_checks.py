@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.arguments.elicitation_form import Form
-from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.pattern_checks import (
@@ -186,11 +186,11 @@ def search(pattern: str, unit: str) -> Callable[[], float]:
     return timed
 
 
-def raw(**member: Any) -> RawArguments:
+def raw(**member: Any) -> OwnSchemaArguments:
     def tool(value: Any) -> None: ...
 
     schema = {"type": "object", "properties": {"value": {"type": "string", **member}}}
-    return RawArguments.from_schema(tool, schema)
+    return OwnSchemaArguments.from_schema(tool, schema)
 
 
 @pytest.mark.parametrize("pattern", ORDINARY)
@@ -205,7 +205,7 @@ def test_a_text_counts_for_the_patterns_of_its_own_argument_only() -> None:
 
     patterned = {name: {"type": "string", "pattern": r"^\S+@\S+\.\S+$"} for name in ("to", "cc", "reply_to")}
     schema = {"type": "object", "properties": {"body": {"type": "string"}, **patterned}}
-    read = RawArguments.from_schema(tool, schema)
+    read = OwnSchemaArguments.from_schema(tool, schema)
     long = "a" * 2_000_000
     assert read.validate({"body": long, "to": "a@b.example"})
     with pytest.raises(ArgumentsError, match=r"^arguments\.cc: .*pattern"):

@@ -25,7 +25,7 @@ from pydantic.main import BaseModel
 from pydantic_core import core_schema
 from typing_extensions import TypedDict, is_typeddict  # pydantic refuses typing's before Python 3.12
 
-from mcp_roundtrip.arguments.parameter_types import explain_type_error
+from mcp_roundtrip.arguments.pydantic_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name, unwrap_alias
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import InvalidAnswer, InvalidValue

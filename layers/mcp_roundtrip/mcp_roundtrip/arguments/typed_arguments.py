@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct, field
 
-from mcp_roundtrip.arguments.json_types import JsonReader
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
 from mcp_roundtrip.arguments.signature import Signature
+from mcp_roundtrip.arguments.types_without_pydantic import JsonReader
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location, named_errors
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.arguments.parameter_types import ArgumentTypes
+    from mcp_roundtrip.arguments.pydantic_types import ArgumentTypes
     from mcp_roundtrip.schema.input_validation import SchemaReader
 
 CLIENT_ARGUMENTS: Final = frozenset({"toolCallId", "sessionId"})
@@ -83,7 +83,7 @@ class Arguments(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_p
 
     @cached_property
     def _types(self) -> ArgumentTypes:
-        from mcp_roundtrip.arguments.parameter_types import ArgumentTypes  # imports pydantic
+        from mcp_roundtrip.arguments.pydantic_types import ArgumentTypes  # imports pydantic
 
         return ArgumentTypes(self.signature, self.names, self.parameter_headers)
 

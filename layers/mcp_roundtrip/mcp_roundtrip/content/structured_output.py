@@ -10,18 +10,18 @@ from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from mcp_roundtrip.arguments.parameter_types import explain_type_error
+from mcp_roundtrip.arguments.pydantic_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema import serialization
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_write
+from mcp_roundtrip.schema.json_schema_errors import compile_schema, problem_lines
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
-from mcp_roundtrip.schema.validation_errors import compile_schema, problem_lines
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+    from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 
 
 class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_property

@@ -39,7 +39,7 @@ _EVERY_FUNCTION: Final = (
 _SERVER: Final = (
     # arguments, results and steps
     *("content.structured_output", "engine.async_pass", "engine.steps", "engine.typed_step_values"),
-    "schema.compiled_schema",
+    "schema.json_schema_validator",
     # calls that ask, and their states
     *("arguments.elicitation_form", "deployment.state_codec_factory", "engine.asking"),
     "server.question_presenters",

@@ -18,7 +18,7 @@ import pydantic_core
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
 
-from mcp_roundtrip.arguments.parameter_types import explain_type_error
+from mcp_roundtrip.arguments.pydantic_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName

@@ -20,19 +20,19 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
-from mcp_roundtrip.schema.json_schema_generator import build_json_schema
-from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
-from mcp_roundtrip.schema.unusable_types import refuse_unusable
-from mcp_roundtrip.schema.validation_errors import (
+from mcp_roundtrip.schema.json_schema_errors import (
     MAX_EXPLANATION_WORK,
     Explanation,
     ValuePath,
     compile_schema,
     problem_lines,
 )
+from mcp_roundtrip.schema.json_schema_generator import build_json_schema
+from mcp_roundtrip.schema.pydantic_validator import invalid_value, read_typed, typed_validator
+from mcp_roundtrip.schema.unusable_types import refuse_unusable
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+    from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 
 MAX_PLAIN_TEXT: Final = 4_096
 """Characters of JSON text in which pydantic may collect every error, of up to 1 KB each."""

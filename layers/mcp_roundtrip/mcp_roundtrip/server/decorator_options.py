@@ -183,9 +183,9 @@ def _arguments_of(
     if input_schema is None:
         parameters = Arguments.from_function(function)
     else:
-        from mcp_roundtrip.arguments.raw_arguments import RawArguments  # few tools have one of their own
+        from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments  # few tools have one
 
-        parameters = RawArguments.from_schema(function, input_schema)
+        parameters = OwnSchemaArguments.from_schema(function, input_schema)
     check_context(parameters.signature)
     return replace(parameters, is_lenient=is_lenient)
 

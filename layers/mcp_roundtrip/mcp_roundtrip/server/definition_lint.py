@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import unwrap
 from typing import Any, Final
 
-from mcp_roundtrip.arguments.raw_arguments import INPUT_SCHEMA, RawArguments
+from mcp_roundtrip.arguments.own_input_schema import INPUT_SCHEMA, OwnSchemaArguments
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
-from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
@@ -38,7 +38,7 @@ def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, De
             feature.parameters.json_schema()  # the definition of a resource has none
             definition = feature.definition()
             for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
-                is_given = member == "inputSchema" and isinstance(feature.parameters, RawArguments)
+                is_given = member == "inputSchema" and isinstance(feature.parameters, OwnSchemaArguments)
                 name = INPUT_SCHEMA if is_given else member
                 CompiledSchema.compile(definition[member], f"{feature.name}: {name}")
         except DefinitionError as error:

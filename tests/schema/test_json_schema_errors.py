@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from referencing import Registry
 
-from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
-from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation, problem_lines
+from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from mcp_roundtrip.schema.validation_cost import CHECKS, MAX_COST, SchemaCosts
-from mcp_roundtrip.schema.validation_errors import MAX_EXPLANATION_WORK, Explanation, problem_lines
 
 
 def tool(arguments: dict[str, Any]) -> None: ...
 
 
-def raw(**members: Any) -> RawArguments:
-    return RawArguments.from_schema(tool, {"type": "object", **members})
+def raw(**members: Any) -> OwnSchemaArguments:
+    return OwnSchemaArguments.from_schema(tool, {"type": "object", **members})
 
 
 def refusal(arguments: Any, **members: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 from mcp_types import Tool
 
 from mcp_roundtrip import Context
-from mcp_roundtrip.arguments.raw_arguments import RawArguments
+from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 
@@ -33,7 +33,7 @@ SECRET = "hunter2-hunter2"
 
 
 def raw(schema, function=tool):
-    return RawArguments.from_schema(function, schema)
+    return OwnSchemaArguments.from_schema(function, schema)
 
 
 def refusal(schema, arguments):

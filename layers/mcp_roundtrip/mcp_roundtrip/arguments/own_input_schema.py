@@ -21,13 +21,13 @@ INPUT_SCHEMA: Final = "input_schema"
 """The option of a tool, in messages."""
 
 
-class RawArguments(Arguments, frozen=True, eq=False, kw_only=True):
+class OwnSchemaArguments(Arguments, frozen=True, eq=False, kw_only=True):
     """The arguments of a function that takes all of them as one dict."""
 
     input_schema: dict[str, Any]
 
     @classmethod
-    def from_schema(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> RawArguments:
+    def from_schema(cls, function: Callable[..., Any], input_schema: Mapping[str, Any]) -> OwnSchemaArguments:
         """Check `input_schema` without compiling it, and find the parameter. Raises DefinitionError."""
         signature = Signature.from_function(function)
         if len(signature.parameters) != 1:

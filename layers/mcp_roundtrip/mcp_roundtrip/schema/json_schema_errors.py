@@ -19,7 +19,7 @@ from mcp_roundtrip.schema.validation_cost import MAX_WORK
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
-    from mcp_roundtrip.schema.compiled_schema import CompiledSchema
+    from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 
 ValuePath = tuple[str | int, ...]
 Problem = tuple[ValuePath, str]  # the path, and what should be there
@@ -29,7 +29,7 @@ MAX_EXPLANATION_WORK: Final = MAX_WORK // 2
 
 def compile_schema(schema: Mapping[str, Any], name: str = "schema") -> CompiledSchema:
     """Compile a schema: see `CompiledSchema.compile`."""
-    from mcp_roundtrip.schema.compiled_schema import CompiledSchema  # 4 ms; plain types need none
+    from mcp_roundtrip.schema.json_schema_validator import CompiledSchema  # 4 ms; plain types need none
 
     return CompiledSchema.compile(schema, name)
 
