@@ -13,7 +13,7 @@ from statistics import median
 
 from invocations import LambdaContext
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.server.lambda_invocation import Invocation
+from mcp_roundtrip.server.invocation_types import Invocation
 from mcp_roundtrip.server.stored_call_passes import TaskRunner
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder

@@ -37,7 +37,8 @@ from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.endpoint import Endpoint, error_response
-from mcp_roundtrip.server.lambda_invocation import Invocation, log_fault
+from mcp_roundtrip.server.features_and_views import Features
+from mcp_roundtrip.server.invocation_types import Invocation, log_fault
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -47,7 +48,6 @@ from mcp_roundtrip.server.options import (
     make_server_info,
 )
 from mcp_roundtrip.server.request_types import CallParams, Handler, Reply, RequestContext
-from mcp_roundtrip.server.served_features import Features
 
 OWNER_PATHS: Final = "/tools/"
 """The path of an owner is this and its name, behind the base path of the API."""

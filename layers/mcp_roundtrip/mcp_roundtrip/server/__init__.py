@@ -15,5 +15,5 @@
 A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. Clients that open with
 `initialize` (2025-06-18, 2025-11-25) are served by the same modules, without sessions and without stored
 state.
-All modules share the types of `request_types`, `options` and `lambda_invocation`.
+All modules share the types of `request_types`, `options` and `invocation_types`.
 """

@@ -30,7 +30,7 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_presenters, task_carrier
 from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions
-from mcp_roundtrip.server.lambda_invocation import Invocation
+from mcp_roundtrip.server.invocation_types import Invocation
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.task_carrier import parked_caller

@@ -1,4 +1,4 @@
-"""One Lambda invocation: its correlation id, its deadline, and what a front door sent with the call."""
+"""The types of a Lambda invocation: its correlation id, its deadline, and what a front door sent with it."""
 
 from __future__ import annotations
 
