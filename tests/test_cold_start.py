@@ -41,7 +41,7 @@ NEVER_LOADED = {
         *("mcp_roundtrip.content.blocks", "mcp_roundtrip.content.member_checks"),
     ),
     "clients that connect, and lists": (
-        *("mcp_roundtrip.server.discovery", "mcp_roundtrip.server.lists"),
+        *("mcp_roundtrip.server.discover_and_initialize", "mcp_roundtrip.server.lists"),
         "mcp_roundtrip.schema.json_schema_generator",
     ),
     "prompts": ("mcp_roundtrip.server.prompts_and_resources",),

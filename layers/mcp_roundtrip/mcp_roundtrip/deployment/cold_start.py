@@ -29,7 +29,7 @@ _EVERY_FUNCTION: Final = (
     *("auth.bearer", "auth.issuer_keys"),
     "server.public_documents",
     # lists, discovery and clients of the earlier versions
-    *("protocol.session_id", "protocol.trace", "protocol.resource_uris", "server.discovery"),
+    *("protocol.session_id", "protocol.trace", "protocol.resource_uris", "server.discover_and_initialize"),
     *("server.legacy_tasks", "server.lists"),
     # skills
     "server.skills",

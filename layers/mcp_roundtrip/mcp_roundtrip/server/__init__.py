@@ -5,8 +5,8 @@
    later step becomes a response here.
 3. `admission` checks what does not depend on the features, and returns a RequestContext. It also holds the
    checks that steps 4 and 5 call, so that all of them stand in one table.
-4. `entry.server` has the handlers of calls, and `discovery` those of other methods. The handler of a call
-   finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
+4. `entry.server` has the handlers of calls, and `discover_and_initialize` those of other methods. The handler
+   of a call finds the feature in `tools` or `prompts_and_resources`, builds a FeatureCall, and runs it.
 5. `call_rounds` runs one round of the call: it loads the journal from a carrier, has `pass_and_reply` run the
    function once and build the Reply, or saves the journal and asks (`question_presenters`, for each channel).
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and

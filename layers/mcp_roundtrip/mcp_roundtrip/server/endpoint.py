@@ -29,7 +29,7 @@ from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 
 if TYPE_CHECKING:
-    from mcp_roundtrip.server.discovery import Discovery
+    from mcp_roundtrip.server.discover_and_initialize import Discovery
     from mcp_roundtrip.server.public_documents import PublicDocuments
 
 TASK_METHODS: Final = (constants.TASKS_GET, constants.TASKS_UPDATE, constants.TASKS_CANCEL)
@@ -130,7 +130,7 @@ class Endpoint(Struct, frozen=True, dict=True):  # dict: the handlers are create
 
     @cached_property
     def discovery(self) -> Discovery:
-        from mcp_roundtrip.server.discovery import Discovery  # a call needs none
+        from mcp_roundtrip.server.discover_and_initialize import Discovery  # a call needs none
 
         return Discovery(self.options, self.features)
 
