@@ -18,8 +18,8 @@ from time import perf_counter
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from cpu_limits import CpuLimits
-from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_process import ProcessEnvironment, process_variables
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import FakeKms, respond
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi

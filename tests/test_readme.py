@@ -8,8 +8,8 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
-from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_tool
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.lint.checking import main as lint
 from mcp_roundtrip_tools.new.command import render
 from support.documents import code_blocks, read_document, run_blocks

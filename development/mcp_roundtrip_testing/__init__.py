@@ -15,7 +15,7 @@ do not wait.
 """
 
 from mcp_roundtrip_testing.crashes import crashes
-from mcp_roundtrip_testing.environments import SettingMissing, load_module
+from mcp_roundtrip_testing.execution_environments import SettingMissing, load_module
 from mcp_roundtrip_testing.played_call import CANCEL, DECLINE, CallFailed, NotReplayable, QuestionChanged
 from mcp_roundtrip_testing.played_task import PlayedTask
 from mcp_roundtrip_testing.player import EVERYTHING, WITH_TASKS, Player

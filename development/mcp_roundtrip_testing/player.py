@@ -29,7 +29,7 @@ from mcp_roundtrip.server.tools import Tool
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip_testing.client_profile import ClientProfile, check_capabilities
 from mcp_roundtrip_testing.conversation import Conversation
-from mcp_roundtrip_testing.environments import (
+from mcp_roundtrip_testing.execution_environments import (
     Application,
     Environment,
     Source,

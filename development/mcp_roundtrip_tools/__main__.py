@@ -33,7 +33,7 @@ COMMANDS: Mapping[str, Command] = {
     "invoke": Command("invoke.command", "run a function with an event, without Docker"),
     "new-tool": Command("growth.commands", "add a tool to a function", "new_tool"),
     "new-function": Command("growth.commands", "add a function with a role of its own", "new_function"),
-    "add": Command("growth.add", "add a GitHub workflow that deploys, or CloudFront"),
+    "add": Command("growth.add_part", "add a GitHub workflow that deploys, or CloudFront"),
     "upgrade": Command("new.upgrade", "replace platform/ by that of the package"),
     "lint": Command("lint.checking", "find code that differs when a tool is replayed"),
     "catalog": Command("catalog.catalog", "write the front door's catalog, manifests of skills"),

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declare
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
-from mcp_roundtrip_testing.environments import load_server
+from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_tools.client.sample_values import sample_value

@@ -24,7 +24,7 @@ import httpx2
 import pytest
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
-from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import write_application
 from mcp_roundtrip_tools.new.package_source import CHECKSUMS, checksums, package_files
 from mcp_roundtrip_tools.template.model import PACKAGE

@@ -13,7 +13,7 @@ from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.admission import identify
 from mcp_roundtrip.server.public_documents import ProtectedResource
 from mcp_roundtrip_tools.deploy.checks import stack_of
-from mcp_roundtrip_tools.template.template_tree import read_tree
+from mcp_roundtrip_tools.template.template_files import read_tree
 from support.identity_pages import PROVIDERS, Token, first_settings, page, settings
 from support.project import ROOT
 from support.recorded_tokens import ACCEPTED, JWKS_PATHS, REFUSED, key_set

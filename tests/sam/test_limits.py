@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
-from mcp_roundtrip_tools.growth.change import MAX_NAME
 from mcp_roundtrip_tools.growth.entries import TemplateText, ToolFunction, add_function, add_worker
+from mcp_roundtrip_tools.growth.written_files import MAX_NAME
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT
 from support.transformed_template import deployed, documented_block, transformed_file, with_blocks

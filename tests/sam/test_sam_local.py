@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_testing.serving import LocalApp, serve
-from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_process import ProcessEnvironment
 from mcp_roundtrip_tools.sam_local.command import (
     LIVE,
     Invoke,

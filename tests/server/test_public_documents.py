@@ -16,7 +16,7 @@ from mcp.client.auth.utils import (
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.http import HttpRequest
 from mcp_roundtrip.server.public_documents import METADATA_MAX_AGE_S, ProtectedResource
-from mcp_roundtrip_testing.environments import load_module
+from mcp_roundtrip_testing.execution_environments import load_module
 from support.deployment import Deployment
 from support.project import ROOT
 from support.token_issuer import ISSUER

@@ -12,7 +12,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip_testing import WITH_TASKS, CallFailed, Player, SettingMissing
-from mcp_roundtrip_testing.environments import unset_settings
+from mcp_roundtrip_testing.execution_environments import unset_settings
 from mcp_roundtrip_testing.task_table import TaskTable
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.sam_applications import write_application

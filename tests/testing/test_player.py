@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, FrontDoor, Retry, Server, StepFailed
 from mcp_roundtrip_testing import WITH_TASKS, Player, Round
-from mcp_roundtrip_testing.environments import load_server
+from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import catalog_of
 
 server = Server("x")

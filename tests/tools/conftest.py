@@ -1,6 +1,6 @@
 import pytest
 
-from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from support.sam_applications import Running, write_application
 from support.served_application import serve

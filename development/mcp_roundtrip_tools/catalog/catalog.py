@@ -21,7 +21,7 @@ from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.server.prompts_and_resources import Resource
 from mcp_roundtrip.server.request_types import Feature
 from mcp_roundtrip.server.tools import Tool
-from mcp_roundtrip_testing.environments import load_module, servers_in
+from mcp_roundtrip_testing.execution_environments import load_module, servers_in
 from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.catalog.skill_folders import manifest_files, skill_rows
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.strict_json import parse_json
-from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from mcp_roundtrip.entry.catalog_and_forwarding import Catalog
-from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp, invoke
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.issuer.issuer import OAuthError

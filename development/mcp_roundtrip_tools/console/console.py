@@ -8,14 +8,7 @@ from urllib.parse import unquote
 
 from mcp_roundtrip import question_ui
 from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
-from mcp_roundtrip_tools.console.application import (
-    describe_application,
-    edit_sources,
-    invoke_function,
-    issue_token,
-    show_sources,
-)
-from mcp_roundtrip_tools.console.requests import (
+from mcp_roundtrip_tools.console.admission import (
     ApiRequest,
     ConsoleError,
     authority,
@@ -24,6 +17,13 @@ from mcp_roundtrip_tools.console.requests import (
     refuse_proxies,
     refuse_strangers,
     without_browser,
+)
+from mcp_roundtrip_tools.console.application import (
+    describe_application,
+    edit_sources,
+    invoke_function,
+    issue_token,
+    show_sources,
 )
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task

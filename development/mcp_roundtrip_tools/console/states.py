@@ -27,7 +27,7 @@ from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, compact_json, parse_js
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.codec import STATE_TYP
-from mcp_roundtrip_tools.console.requests import ApiRequest, ConsoleError
+from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
 
 _WORDS: Final[Mapping[Kind, str]] = {Kind.WAKE: "sleep", Kind.FAILED: "failed attempts"}

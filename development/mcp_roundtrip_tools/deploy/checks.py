@@ -12,7 +12,7 @@ from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.parameters import required_parameters
 from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.stacks import Stack
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, hint_for, platform_version
+from mcp_roundtrip_tools.template.template_files import TemplateTree, hint_for, platform_version
 
 IN_THE_REGION = (
     *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),

@@ -29,7 +29,7 @@ from mcp_roundtrip_tools.deploy.environments import (
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.template.parameters import defaults, is_masked, refused_value
 from mcp_roundtrip_tools.template.stacks import Stack
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform, read_tree
+from mcp_roundtrip_tools.template.template_files import TemplateTree, check_platform, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 BUILT: Final = Path(".aws-sam/build/template.yaml")

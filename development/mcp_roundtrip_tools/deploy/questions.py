@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
 from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.template.parameters import refused_value, required_parameters
-from mcp_roundtrip_tools.template.template_tree import TemplateTree
+from mcp_roundtrip_tools.template.template_files import TemplateTree
 from mcp_roundtrip_tools.template.yaml_reader import scalar_text
 
 USE_ISSUER = ("bearer", "jwt", "lambda")

@@ -9,10 +9,20 @@ from typing import Any
 
 from mcp_roundtrip import FrontDoor, Server
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_testing.environments import load_server
+from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import FRONT_DOOR, FUNCTIONS
 from mcp_roundtrip_tools.catalog.edge_routes import logical_id_prefix
-from mcp_roundtrip_tools.growth.change import (
+from mcp_roundtrip_tools.growth.entries import (
+    TEMPLATE,
+    ToolFunction,
+    add_front_door,
+    add_function,
+    add_worker,
+    name_of,
+    select_function,
+    tool_functions,
+)
+from mcp_roundtrip_tools.growth.written_files import (
     Files,
     GrowthError,
     changed_catalog,
@@ -29,16 +39,6 @@ from mcp_roundtrip_tools.growth.change import (
     render_module,
     render_test_and_events,
     run,
-)
-from mcp_roundtrip_tools.growth.entries import (
-    TEMPLATE,
-    ToolFunction,
-    add_front_door,
-    add_function,
-    add_worker,
-    name_of,
-    select_function,
-    tool_functions,
 )
 
 

@@ -45,7 +45,7 @@ class Source:
     followed: dict[ast.AST, Definition[ast.AST] | None] = field(
         default_factory=dict, repr=False, compare=False
     )
-    """What names mean, by `definitions.definition_of`."""
+    """What names mean, by `name_resolution.definition_of`."""
 
     variables: Variables = field(default_factory=Variables, repr=False)
 

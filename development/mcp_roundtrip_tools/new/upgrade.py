@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
-from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.package_source import (
     APPLICATION,
     CHECKSUMS,
@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.new.package_source import (
     package_files,
 )
 from mcp_roundtrip_tools.template.model import PACKAGE
-from mcp_roundtrip_tools.template.template_tree import platform_version, release
+from mcp_roundtrip_tools.template.template_files import platform_version, release
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 
 

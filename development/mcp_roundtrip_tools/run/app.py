@@ -15,7 +15,6 @@ from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.api_gateway.routing import shortest_path
 from mcp_roundtrip_tools.run.execution.debugged_runtime import NO_LIMIT_S
-from mcp_roundtrip_tools.run.execution.environment import process_variables
 from mcp_roundtrip_tools.run.execution.pools import (
     Environments,
     Pools,
@@ -24,6 +23,7 @@ from mcp_roundtrip_tools.run.execution.pools import (
 )
 from mcp_roundtrip_tools.run.execution.requirements import install_requirements
 from mcp_roundtrip_tools.run.execution.runtime_api import Fault, InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_process import process_variables
 from mcp_roundtrip_tools.run.fresh_catalogs import FreshCatalogs
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder

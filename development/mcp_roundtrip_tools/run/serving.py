@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Final
 
+from mcp_roundtrip_tools.console.admission import redirect_to_console
 from mcp_roundtrip_tools.console.console import Console
-from mcp_roundtrip_tools.console.requests import redirect_to_console
 from mcp_roundtrip_tools.run.api_gateway.gateway import INTEGRATION_TIMEOUT_S, MAX_BODY, Gateway
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors
 from mcp_roundtrip_tools.run.app import LocalApp

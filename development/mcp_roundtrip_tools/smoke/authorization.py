@@ -20,7 +20,7 @@ from mcp_roundtrip_tools.client.http import (
     json_object,
     member,
 )
-from mcp_roundtrip_tools.smoke.endpoint import Endpoint, Findings
+from mcp_roundtrip_tools.smoke.checked_endpoint import Endpoint, Findings
 
 
 def check_without_token(endpoint: Endpoint, findings: Findings) -> str | None:

@@ -22,7 +22,7 @@ from mcp_roundtrip_tools.client.connection import Connection, Result, next_round
 from mcp_roundtrip_tools.client.http import Unreachable, error_of, explain, is_trustworthy
 from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.smoke import authorization
-from mcp_roundtrip_tools.smoke.endpoint import AwsSignature, Endpoint, Findings, Stopped, fetch_token
+from mcp_roundtrip_tools.smoke.checked_endpoint import AwsSignature, Endpoint, Findings, Stopped, fetch_token
 
 T = TypeVar("T")
 

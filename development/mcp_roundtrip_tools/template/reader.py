@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.template.model import (
 )
 from mcp_roundtrip_tools.template.resources import FUNCTION, HTTP_APIS, TABLES, TemplateResource
 from mcp_roundtrip_tools.template.stacks import Stack
-from mcp_roundtrip_tools.template.template_tree import check_given, check_platform, read_tree
+from mcp_roundtrip_tools.template.template_files import check_given, check_platform, read_tree
 
 TABLE_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 

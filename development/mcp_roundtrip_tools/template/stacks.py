@@ -27,7 +27,7 @@ from mcp_roundtrip_tools.template.parameters import (
     split_list,
 )
 from mcp_roundtrip_tools.template.resources import FUNCTION, NESTED, TemplateResource, read_resources
-from mcp_roundtrip_tools.template.template_tree import TemplateTree
+from mcp_roundtrip_tools.template.template_files import TemplateTree
 
 
 class Values(dict[str, Any]):

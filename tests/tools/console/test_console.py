@@ -1,12 +1,12 @@
 import pytest
 
-from mcp_roundtrip_tools.console.console import page_file
-from mcp_roundtrip_tools.console.requests import (
+from mcp_roundtrip_tools.console.admission import (
     redirect_to_console,
     refuse_other_sites,
     refuse_strangers,
     without_browser,
 )
+from mcp_roundtrip_tools.console.console import page_file
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import ONE_FUNCTION, http, write_application

@@ -5,7 +5,7 @@ import pytest
 
 from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip_tools.console.requests import ConsoleError
+from mcp_roundtrip_tools.console.admission import ConsoleError
 from mcp_roundtrip_tools.console.states import describe_state, open_state, state_protections
 from support.aws_clients import FUNCTION
 from support.fake_kms import FailingKms, serve

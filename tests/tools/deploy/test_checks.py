@@ -17,7 +17,7 @@ from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.template_files import TemplateTree, read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, edit
 from support.transformed_template import stack

@@ -6,7 +6,7 @@ import pytest
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, read_environment, save
 from mcp_roundtrip_tools.deploy.questions import Interview
 from mcp_roundtrip_tools.new.command import render
-from mcp_roundtrip_tools.template.template_tree import read_tree
+from mcp_roundtrip_tools.template.template_files import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import ROOT
 

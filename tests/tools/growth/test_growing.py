@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.events import main as events
-from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.lint.checking import main as lint
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.new.upgrade import main as upgrade

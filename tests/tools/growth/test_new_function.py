@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mcp_roundtrip_tools.__main__ import main
-from mcp_roundtrip_tools.growth.change import (
+from mcp_roundtrip_tools.growth.written_files import (
     MAX_NAME,
     render_app,
     render_module,

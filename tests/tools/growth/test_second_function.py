@@ -5,9 +5,9 @@ import re
 import pytest
 
 from mcp_roundtrip import Server
-from mcp_roundtrip_testing.environments import load_module
-from mcp_roundtrip_tools.growth.change import GrowthError, write
+from mcp_roundtrip_testing.execution_environments import load_module
 from mcp_roundtrip_tools.growth.commands import plan_function
+from mcp_roundtrip_tools.growth.written_files import GrowthError, write
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import contents, edit
 from tools.growth.conftest import assert_refused, changed_lines

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
-from mcp_roundtrip_tools.growth.change import write
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
 from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, upgrade
-from mcp_roundtrip_tools.template.template_tree import platform_version
+from mcp_roundtrip_tools.template.template_files import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents, edit
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.environment import InvocationResult
+from mcp_roundtrip_tools.run.execution.runtime_process import InvocationResult
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.aws_endpoint import describe
 from mcp_roundtrip_tools.run.services.lambda_api import LambdaApi

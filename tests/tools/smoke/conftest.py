@@ -1,4 +1,4 @@
-from mcp_roundtrip_tools.smoke.endpoint import Finding, Findings
+from mcp_roundtrip_tools.smoke.checked_endpoint import Finding, Findings
 from mcp_roundtrip_tools.smoke.run import Settings, check
 
 

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
-from mcp_roundtrip_tools.smoke.endpoint import Finding
+from mcp_roundtrip_tools.smoke.checked_endpoint import Finding
 from mcp_roundtrip_tools.smoke.run import Call, Settings
 from support.scripted_server import Reply, respond, scripted
 from support.served_application import serve_with_issuer

@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 
 from mcp_roundtrip_tools.client import http
-from mcp_roundtrip_tools.smoke.endpoint import Finding
+from mcp_roundtrip_tools.smoke.checked_endpoint import Finding
 from mcp_roundtrip_tools.smoke.run import Settings
 from support.certificates import Authority
 from support.scripted_server import Reply, hang, reset, respond, scripted, send

@@ -11,8 +11,8 @@ from shutil import copytree
 
 import pytest
 
-from mcp_roundtrip_tools.growth.change import write
 from mcp_roundtrip_tools.growth.commands import plan_tool
+from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.model import (
     ACCOUNT,
@@ -24,7 +24,7 @@ from mcp_roundtrip_tools.template.model import (
     describe_left_out,
 )
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.template_tree import TemplateTree, check_platform
+from mcp_roundtrip_tools.template.template_files import TemplateTree, check_platform
 from support.project import edit
 from support.sam_applications import write_application
 from support.served_application import serve

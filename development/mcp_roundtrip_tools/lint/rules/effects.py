@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import Module, has_context
-from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
-from mcp_roundtrip_tools.lint.reachability import certain_calls, runs_again
+from mcp_roundtrip_tools.lint.control_flow import certain_calls, runs_again
+from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of
 from mcp_roundtrip_tools.lint.source import (
     Definition,
     FunctionNode,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import definition_of
+from mcp_roundtrip_tools.lint.name_resolution import definition_of
 from mcp_roundtrip_tools.lint.source import (
     Definition,
     FunctionNode,

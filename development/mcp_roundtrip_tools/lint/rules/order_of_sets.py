@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import QUESTIONS, ContextCall, ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import called_function, definition_of, unwrapped
+from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of, unwrapped
 from mcp_roundtrip_tools.lint.rules.effects import PATH, origin_of
 from mcp_roundtrip_tools.lint.source import Comprehension, Source, own_nodes
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module, kind_of
-from mcp_roundtrip_tools.lint.definitions import called_function, definition_of
-from mcp_roundtrip_tools.lint.reachability import runs_again
+from mcp_roundtrip_tools.lint.control_flow import runs_again
+from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of
 from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, own_nodes, walk
 
 

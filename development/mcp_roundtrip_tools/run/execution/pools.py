@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 
 from mcp_roundtrip_tools.client.http import json_object
-from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment
 from mcp_roundtrip_tools.run.execution.runtime_api import Fault, InvocationResult, InvokeRequest
+from mcp_roundtrip_tools.run.execution.runtime_process import ProcessEnvironment
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation
 from mcp_roundtrip_tools.template.model import Function, short_name

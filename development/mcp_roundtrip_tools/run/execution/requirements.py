@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
+from mcp_roundtrip_tools.run.execution.runtime_process import PYTHON_VERSION
 from mcp_roundtrip_tools.template.model import Function, TemplateError
 
 FILE = "requirements.txt"

@@ -26,8 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 
-from mcp_roundtrip_tools.run.execution.environment import PYTHON_VERSION
 from mcp_roundtrip_tools.run.execution.requirements import PipError, install_packages
+from mcp_roundtrip_tools.run.execution.runtime_process import PYTHON_VERSION
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault
 from mcp_roundtrip_tools.template.model import Storage

@@ -24,11 +24,11 @@ from mcp_roundtrip_tools.deploy.environments import (
     read_environment,
 )
 from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
-from mcp_roundtrip_tools.growth.change import Files, GrowthError, run
 from mcp_roundtrip_tools.growth.entries import TEMPLATE, tool_functions
+from mcp_roundtrip_tools.growth.written_files import Files, GrowthError, run
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.resources import FUNCTION
-from mcp_roundtrip_tools.template.template_tree import (
+from mcp_roundtrip_tools.template.template_files import (
     TemplateTree,
     check_platform,
     platform_version,

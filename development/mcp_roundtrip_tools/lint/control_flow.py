@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
-from mcp_roundtrip_tools.lint.definitions import called_function
+from mcp_roundtrip_tools.lint.name_resolution import called_function
 from mcp_roundtrip_tools.lint.source import FunctionNode, Loop, Source
 
 _CONDITIONS: Final = (

@@ -5,8 +5,12 @@ from contextlib import closing
 
 import pytest
 
-from mcp_roundtrip_tools.run.execution.environment import ProcessEnvironment, ProcessOutput, process_variables
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest, RuntimeApi
+from mcp_roundtrip_tools.run.execution.runtime_process import (
+    ProcessEnvironment,
+    ProcessOutput,
+    process_variables,
+)
 from mcp_roundtrip_tools.template.model import Function, FunctionFailed
 from support.sam_applications import http, wait_until
 from support.skips import LINUX
