@@ -16,7 +16,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from pydantic import AfterValidator, TypeAdapter
 
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION, TASKS_EXTENSION
-from mcp_roundtrip_tools.client.http import TIMEOUT_S, unreachable
+from mcp_roundtrip_tools.client.http import TIMEOUT_S, unreachable, uses_environment
 
 T = TypeVar("T")
 
@@ -75,7 +75,9 @@ class Connection:
         self._client = client
         self._on_progress = on_progress
         self._on_log = on_log
-        self._http = _HttpClient(auth=auth, verify=tls or True, timeout=TIMEOUT_S)
+        self._http = _HttpClient(
+            auth=auth, verify=tls or True, timeout=TIMEOUT_S, trust_env=uses_environment(url)
+        )
         self._stack = ExitStack()
 
     @property

@@ -31,6 +31,12 @@ def is_trustworthy(url: str) -> bool:
     return is_usable and (sent.scheme == "https" or (sent.scheme == "http" and is_local))
 
 
+def uses_environment(url: str) -> bool:
+    """Return whether requests use the proxy and certificates of the environment: not to this computer."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or parts.hostname not in LOOPBACK
+
+
 class BearerToken(httpx2.Auth):
     """Sends an access token."""
 
@@ -61,7 +67,7 @@ def request(
     if not is_trustworthy(url):
         raise Unreachable(f"No request is sent to {url}, which does not begin with https://.")
     try:
-        with httpx2.Client(verify=tls or True, timeout=timeout_s) as client:
+        with httpx2.Client(verify=tls or True, timeout=timeout_s, trust_env=uses_environment(url)) as client:
             return client.request(method, url, headers=headers, content=body, auth=auth)
     except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
         raise unreachable(url, error) from error

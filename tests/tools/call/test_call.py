@@ -156,6 +156,14 @@ def test_nothing_at_the_url_is_its_own_status(capsys):
     assert "make run" in run.shown
 
 
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY", "SSL_CERT_FILE"])
+def test_proxies_and_certificates_of_the_environment_are_not_used_on_this_computer(
+    app, capsys, monkeypatch, variable
+):
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    assert Run(app, capsys, *WEATHER, "--answers", json.dumps({"place": SINDH})).status == 0
+
+
 def test_characters_that_change_the_terminal_are_replaced_and_are_escapes_in_json():
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).show("a\x1b]0;title\x07\r\x9b2Jb\nc", "red")

@@ -96,6 +96,13 @@ def test_with_json_every_line_is_an_object_and_the_first_one_has_what_is_left_ou
     assert [line.partition(": ")[0] for line in started["leftOut"]] == ["Other.Runtime"]
 
 
+def test_services_of_a_run_are_reached_without_the_proxy_of_a_function(tmp_path):
+    write_application(tmp_path, WITH_STAND_IN, {"f/app.py": CALLING, "stand_in.py": STAND_IN})
+    proxy = {"HTTP_PROXY": "http://127.0.0.1:9"}
+    with serve(tmp_path / "template.yaml", variables=proxy, parameters={"AuthMode": "none"}) as app:
+        assert http(app.url()).status == 200
+
+
 STORING = "import boto3\n" + SOURCE.replace(
     "    return", "    boto3.client('dynamodb').list_tables()\n    return"
 )

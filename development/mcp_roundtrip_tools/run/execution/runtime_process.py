@@ -242,6 +242,7 @@ def process_variables(
         "AWS_LAMBDA_LOG_STREAM_NAME": "local",
         "LAMBDA_TASK_ROOT": str(function.code),
         "LANG": "C.UTF-8",
+        "NO_PROXY": "127.0.0.1",  # of the emulated services, if a proxy is given or of this computer
         "PYTHONPATH": os.pathsep.join(map(str, function.path)),
         "PYTHONUNBUFFERED": "1",
         "TZ": ":UTC",
