@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import partial
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 from typing import Final, NoReturn, TextIO
 
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
@@ -22,6 +23,8 @@ from mcp_roundtrip_tools.template.parameters import with_auth_mode
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command until a signal ends it. Raises TemplateError, SettingsError and OSError."""
     options = _parser().parse_args(arguments)
+    allowed, most = getrlimit(RLIMIT_NOFILE)
+    setrlimit(RLIMIT_NOFILE, (max(allowed, min(_DESCRIPTORS, most)), most))
     try:
         with exit_on_signals(0):
             _serve(options)
@@ -33,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise TemplateError(f"port {options.port} {problem} {select}") from None
     return 2
 
+
+_DESCRIPTORS: Final = 1024
+"""Those of a process on Linux and Lambda. On macOS there are 256, and each environment needs three here."""
 
 _PORT_PROBLEMS: Final = {
     errno.EADDRINUSE: "is in use: stop the process that uses it, or",

@@ -1,5 +1,6 @@
 import os
 import re
+import tempfile
 import urllib.error
 import urllib.request
 from contextlib import ExitStack, closing
@@ -133,6 +134,13 @@ def test_a_signed_request_of_a_web_page_is_refused(url, header):
 
 def test_credentials_differ_from_run_to_run():
     assert len({Credentials.random().access_key_id for _ in range(9)}) == 9
+
+
+def test_a_socket_is_in_tmp_if_the_path_of_temporary_files_is_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", f"{tmp_path}{'x' * 100}")
+    request = Request("GET", "/", (("authorization", CREDENTIALS.access_key_id),), b"")
+    with closing(Emulator(print)) as found:
+        assert found.respond(request).status != 501
 
 
 def test_a_failed_installation_of_ministack_is_tried_once_and_reported_at_each_call(tmp_path, monkeypatch):

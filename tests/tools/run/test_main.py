@@ -63,6 +63,21 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, number):
         os.kill(answer["pid"], 0)
 
 
+def test_a_small_limit_of_descriptors_is_raised(tmp_path):
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    limited = f"ulimit -Sn 256 && exec {shlex.join(command(tmp_path, '--port', '0'))}"  # as on macOS
+    with ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(limited, shell=True, stdout=subprocess.PIPE, text=True)
+        )
+        stack.callback(process.terminate)
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        for _ in range(300):
+            stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(url).port)))
+        assert http(url).status == 200
+
+
 STAND_IN = """\
 from mcp_roundtrip_tools.run.http.messages import Response
 

@@ -23,7 +23,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, Any, Final
 
 from mcp_roundtrip_tools.run.execution.requirements import PipError, install_packages
@@ -242,7 +242,9 @@ class Emulator:
     def _start(self, packages: Path | None) -> str:
         """Return the path of the socket of a running ministack. Raises MinistackError if it is missing."""
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", ignore_cleanup_errors=True)
+            # The path of a socket has at most 103 bytes on macOS.
+            parent = "/tmp" if len(os.fsencode(gettempdir())) > 70 else None  # noqa: S108 - the folder is private
+            self._folder = TemporaryDirectory(prefix="mcp-roundtrip-", dir=parent, ignore_cleanup_errors=True)
         path = os.path.join(self._folder.name, "ministack")
         if not self.is_running:
             self._created.clear()
