@@ -18,6 +18,11 @@ def test_the_help_names_every_command(capsys):
         assert each.text in shown
 
 
+def test_a_terminal_without_utf_8_gets_escapes():
+    program = "from mcp_roundtrip_tools.__main__ import main; main(['--help'])"
+    assert r"[OPTION \u2026]" in run_program(program, PYTHONIOENCODING="ascii").stdout
+
+
 @pytest.mark.parametrize("arguments", [[], ["deplyo"]])
 def test_the_commands_are_listed_without_a_known_one(arguments, capsys):
     assert main(arguments) == 2
