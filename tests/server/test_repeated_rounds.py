@@ -59,22 +59,20 @@ def prepares(ctx: Context) -> str:
 @pytest.mark.parametrize("call", range(7))
 def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
     deployment, other = Deployment(server, max_open=1), []
-
-    def ask_again():
-        return deployment.retry("prepares", deployment.call("prepares"), account="acc-1")
+    first = deployment.call("prepares")
+    asked, rival = (deployment.retry("prepares", first, account=account) for account in ("acc-1", "acc-2"))
 
     def overtake():
-        other.append(deployment.retry("prepares", asked, sure=True))
+        other.append(deployment.retry("prepares", rival, sure=True))
 
-    asked = ask_again()
     store = CrashingStore(deployment.store, call, is_done, on_reached=overtake)
     task = deployment.by(store=store).retry("prepares", asked, sure=True)
     assert other == [task]
     deployment.run_workers()
     assert len(charged) == len(deployment.tasks) == 1
     assert deployment.status(task["taskId"]) == "completed"
-    last = deployment.retry("prepares", ask_again(), sure=True)
-    assert last["resultType"] == "task", "no place is left over"
+    last = deployment.retry("prepares", deployment.call("prepares"), account="acc-1")
+    assert deployment.retry("prepares", last, sure=True)["resultType"] == "task", "no place is left over"
 
 
 class RepeatedRounds(RuleBasedStateMachine):

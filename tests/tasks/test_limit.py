@@ -17,6 +17,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.limit import OPEN_TASKS, Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.model import CALL as CALL_ITEM
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.parked import ParkedCaller
 from mcp_roundtrip_testing import FakeClock
@@ -217,6 +218,7 @@ def test_a_crash_at_any_call_leaves_no_uncounted_task_and_no_entry_without_a_tas
         listed = {name for name in list_of(store, alice) or {} if "#" in name}
         assert open_pks <= listed
         assert all(store.get(pk, TASK) is not None for pk in listed)
+        assert all(store.get(pk, CALL_ITEM) is not None for pk in listed), "a worker can run it"
         alice.create_many(LIMIT - len(open_pks))
         assert alice.is_refused()
     assert dies_at >= 3 + 4 * ended, "every call was tried"

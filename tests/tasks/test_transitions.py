@@ -122,6 +122,10 @@ APPLY = {
         transitions.complete(owner="me", now_ms=LATER, attributes={"res": "1"}),
         WITH_LEASE,
     ),
+    "complete at another version": (
+        transitions.complete(owner="me", now_ms=NOW, attributes={"res": "1"}, version=1),
+        set(),
+    ),
     "complete by another": (transitions.complete(owner="you", now_ms=NOW, attributes={"res": "1"}), set()),
     "fail": (transitions.fail(owner="me", now_ms=NOW, **END), WITH_LEASE),
     "fail by another": (transitions.fail(owner="you", now_ms=NOW, **END), set()),
