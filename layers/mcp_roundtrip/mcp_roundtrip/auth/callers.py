@@ -109,7 +109,7 @@ class IssuerUnavailable(ErrorWithReason):
 
 
 class Authenticator(Protocol):
-    """Identifies the caller of a request."""
+    """Identifies the caller of a request: `EventAuthenticator`, or `bearer.BearerAuthenticator`."""
 
     def authenticate(self, headers: Mapping[str, str], authorizer: Mapping[str, Any]) -> Caller:
         """Return the caller. `headers` has lower-case names. Raises Unauthorized or IssuerUnavailable."""

@@ -31,7 +31,7 @@ def ignore_request(service: str, operation: str) -> None:
 
 
 class AwsClient(Protocol):
-    """A client of one AWS service. Thread-safe."""
+    """A client of one AWS service: `SignedClient`, or one of `boto3_client`. Thread-safe."""
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
         """Call an operation with the names of its API Reference, and return the members of its response.

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Receives the events of the server. Events contain no answers, arguments, tokens or states."""
+    """Receives the events of the server: `observing.logs_and_metrics.LogObserver`.
+
+    Events contain no answers, arguments, tokens or states.
+    """
 
     def begin(self, correlation_id: str) -> bool:
         """Begin an invocation: the following events belong to it. Return whether it is the first one."""

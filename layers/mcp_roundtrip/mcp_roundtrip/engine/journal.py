@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
     @property
     def is_effect(self) -> bool:
-        """Whether the tool's code created the entry, not the client."""
+        """Whether the tool's code created the value. False for an answer, and for a default in its place."""
         return self not in (Kind.ANSWER, Kind.DEFAULT)
 
     @property
@@ -131,7 +131,7 @@ class Journal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     trace: Annotated[str, Meta(pattern=rf"^{TRACEPARENT}\Z")] | None = None
 
     @property
-    def lost_effects(self) -> list[str]:
+    def repeated_effects(self) -> list[str]:
         """The keys of the effects that a new call would repeat."""
         return [entry.key for entry in self.entries if entry.kind.is_nonrepeatable]
 

@@ -25,7 +25,7 @@ StepSpan = Callable[[str, int | None], AbstractContextManager[Any]]
 
 
 class RunServices(Struct, frozen=True):
-    """The functions that a run calls outside of the engine.
+    """The functions that a run calls outside of the engine (`server.pass_and_reply` creates them).
 
     - `clock` returns epoch seconds, `random_bytes(n)` n random bytes.
     - `sign_link(key, flow_id, expires_at)` returns a token for a URL; `expires_at` is in epoch seconds.

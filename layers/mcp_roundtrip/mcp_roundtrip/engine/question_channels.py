@@ -65,7 +65,7 @@ class ClientInputs(Struct, frozen=True):
     """The input responses of a pass by key, and the channels through which it can ask.
 
     - `is_resumed`: whether the call has begun before: in an earlier round, or as a stored call.
-    - `find_channels` returns the channels; most passes ask nothing and need none.
+    - `find_channels` returns the channels (see `server.pass_and_reply`); most passes ask nothing.
     - `model_responses`: those that a model passed on.
     - `response_channels`: the channels of those that came through another channel than the client.
     - `urls_may_be_visited`: an earlier call, of which nothing is kept, may have sent the user to the URLs. So

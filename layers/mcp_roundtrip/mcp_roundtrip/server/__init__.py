@@ -1,4 +1,4 @@
-"""Serves MCP requests from any event source. A request passes each module once:
+"""Serves MCP requests from any event source. A request goes through these modules in this order:
 
 1. `entry.handler` turns the Lambda event into an HttpRequest, and creates the ports and the Invocation.
 2. `endpoint` receives the request, writes the response, and logs how the request ended. An exception of any
@@ -12,8 +12,9 @@
    The carriers are `state_carrier`, `parked_carrier` and `task_carrier`; a call may also be made again and
    start from its beginning. `call_plan` decides which. `call_errors` maps an exception.
 
-A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`. Clients that open with
-`initialize` (2025-06-18, 2025-11-25) are served by the same modules, without sessions and without stored
-state.
+A worker runs the function of a task with `stored_call_passes` and `pass_and_reply`.
+
+Clients that open with `initialize` (2025-06-18, 2025-11-25) are served by the same modules, and no session is
+stored: `discover_and_initialize` has their methods and adapts the results, `call_rounds` adapts the calls.
 All modules share the types of `request_types`, `options` and `invocation_types`.
 """

@@ -224,7 +224,7 @@ def cannot_ask_error(
 
 def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
     """Return the error for questions after steps, whose results are lost with the call, and log it."""
-    call.record("asked_after_steps", asked=sorted(asked), after=journal.lost_effects)
+    call.record("asked_after_steps", asked=sorted(asked), after=journal.repeated_effects)
     return too_late_error(call, ["elicitation"])
 
 
@@ -239,7 +239,7 @@ def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientErro
 
 def out_of_time_error(call: FeatureCall, journal: Journal) -> ClientError:
     """Return the error of a call that cannot resume, and log what a new call repeats."""
-    if lost := journal.lost_effects:
+    if lost := journal.repeated_effects:
         call.record("out_of_time", after=lost)
     text = (
         f"This {call.feature.kind} ran out of time, and cannot resume with this client. "

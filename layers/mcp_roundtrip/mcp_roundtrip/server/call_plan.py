@@ -76,8 +76,9 @@ class Plan(Struct, frozen=True):
     """How the calls of one tool by one client are asked, and how they continue.
 
     `fallbacks`: the ways to ask what the client cannot show, in the author's order. `parks`: whether a call
-    can wait in the task table, and continue when it is made again. Such a call reads the table in its first
-    request, so calls that never wait, and that their clients continue, are not parked.
+    can wait in the task table, and continue when it is made again. Such a call reads the table already in its
+    first request. So `parks` is False if the call never has to wait there: its client shows every question,
+    or no chosen fallback waits and the client sends states again.
     """
 
     fallbacks: tuple[Channel, ...]

@@ -128,7 +128,7 @@ def _load(call: FeatureCall) -> Round | Reply:
     """Return the round with the journal of the call, or the reply of a call that continues in the table."""
     feature, params = call.feature, call.params
     if params.request_state is None:
-        # A tool that asks nothing needs no plan. The client that parked the call may be another one.
+        # A tool that asks nothing needs no plan. A code names a call that another client may have parked.
         may_be_parked = feature.asks and (call.plan.parks or _has_code(call))
         repeated = _stored(call).resume_repeated() if may_be_parked else None
         return repeated or _first_round(call)
@@ -139,7 +139,7 @@ def _load(call: FeatureCall) -> Round | Reply:
     if (task_id := state_carrier.parked_task(opened, for_view=params.is_in_app)) is not None:
         return _stored(call).resume_named(task_id)
     journal = state_carrier.journal_of(call, opened)
-    # No later round could run what the last one puts off.
+    # The last round does not stop at a checkpoint, because no later round could run the rest.
     is_last = opened.round >= state_carrier.max_rounds(call, journal) and not call.may_start_task
     this_round = _round(call, journal, opened, is_last=is_last)
     may_be_stored = feature.task is not None and call.context.ports.settings.task_table is not None
@@ -205,7 +205,7 @@ def _run_round(this_round: Round) -> Reply:
             carrier = carrier_of_questions(
                 call.plan,
                 outcome.channel,
-                has_effects=bool(outcome.journal.lost_effects),
+                has_effects=bool(outcome.journal.repeated_effects),
                 takes_rounds=call.context.takes_rounds,
             )
             return _save(this_round, outcome, carrier)
@@ -235,7 +235,7 @@ def _save(this_round: Round, outcome: NeedsInput, carrier: Carrier | None) -> Re
             return _stored(call).become_task(this_round, journal)
         case "parked":
             return _stored(call).park(this_round, outcome)
-        case "restart" if journal.lost_effects:  # the next call runs from its start
+        case "restart" if journal.repeated_effects:  # the next call runs from its start
             return this_round.error_reply(asked_after_steps(call, outcome.requests, journal))
         case "restart" if outcome.channel == "client":
             return question_presenters.ask_at_urls(this_round, outcome.requests, journal)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Features(Struct, frozen=True, dict=True):  # dict: the skills are read once
     """The features of an endpoint. `tools`, `prompts`, `resources`, `templates`: the items of the lists.
 
-    `calls`: the handlers of the methods that name a feature.
+    `calls`: the handlers of the methods that name a feature, which `entry.server` or `entry.front_door` has.
     `skill_folders`: the folders of skills of a server, with the required scopes.
     `catalog_skills`: the skills in a catalog, by URI.
     `forward`: on a front door, forwards a request to the owner of a catalog entry. The entry may be stale, so

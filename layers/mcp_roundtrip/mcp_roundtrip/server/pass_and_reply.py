@@ -32,7 +32,7 @@ def channels_of(call: FeatureCall) -> Channels:
 
 
 def parked_channels(call: FeatureCall) -> Channels:
-    """Return the channels whose questions can wait. A page is one: another client may make the call again."""
+    """Return the channels of a parked call, with an app or a page: any client may make the call again."""
     fallbacks = call.plan.fallbacks
     if {"app", "page"}.isdisjoint(fallbacks):
         fallbacks = (*fallbacks, "page")

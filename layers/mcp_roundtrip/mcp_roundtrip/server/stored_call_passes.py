@@ -58,7 +58,7 @@ MAX_STATUS_MESSAGE: Final = 4_096
 """Characters of a `statusMessage`: every poll reads it."""
 
 
-def _run(
+def _run_with_history(
     call: FeatureCall,
     history: TaskHistory,
     find_channels: Callable[[], Channels],
@@ -123,7 +123,7 @@ class ParkedPass(Struct):
         options = TaskOptions(
             recorder, may_start=call.may_start_task, is_offered=call.feature.task is not None, is_parked=True
         )
-        this_round, outcome = _run(call, history, partial(parked_channels, call), options)
+        this_round, outcome = _run_with_history(call, history, partial(parked_channels, call), options)
         self.round, self.reply = this_round, _final_reply(this_round, task, outcome)
         if self.reply is not None:
             return self.reply.body
@@ -196,7 +196,8 @@ class TaskRunner(Struct, frozen=True):
             outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
         )
         messages = StatusMessages(write=recorder.report_status)
-        this_round, outcome = _run(call, history, partial(task_channels, call), options, messages)
+        find_channels = partial(task_channels, call)
+        this_round, outcome = _run_with_history(call, history, find_channels, options, messages)
         if (reply := _final_reply(this_round, task, outcome)) is not None:
             return reply.body
         match outcome:

@@ -103,7 +103,7 @@ _KID = re.compile(r"([A-Za-z0-9_-]{8})\.([1-9][0-9]{0,9})", re.ASCII)
 
 
 class MacKey(Protocol):
-    """A key for HMAC-SHA-256 that has no other use."""
+    """A key for HMAC-SHA-256 that has no other use: `aws.kms.KmsMacKey`."""
 
     @property
     def short_key_id(self) -> str: ...

@@ -36,7 +36,10 @@ P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class Signer(Protocol):
-    """Signs with one key. Both members raise KeyServiceError if the key is not available."""
+    """Signs with one key, such as `aws.kms.KmsSigner` and `delegated_signing.CertifiedKey`.
+
+    Both members raise KeyServiceError if the key is not available.
+    """
 
     @property
     def key_members(self) -> Mapping[str, str]:
@@ -55,7 +58,7 @@ class VerificationKey(Struct, frozen=True):
 
 
 class PublicKeys(Protocol):
-    """The trusted public keys: several during a rotation."""
+    """The trusted public keys, several during a rotation, such as `aws.kms.KmsPublicKeys`."""
 
     def find(self, kid: str) -> VerificationKey | None:
         """Return the key with this unverified id, which is only compared. Raises KeyServiceError."""

@@ -101,6 +101,8 @@ class OutstandingRequest(Struct, frozen=True):
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A task, as in its item M.
 
+    `worker`: the address to which its workers are dispatched; empty for a parked call.
+    `message`: its `statusMessage`.
     `requests`: the outstanding requests by wire key.
     `submissions`: the id of the submission that answered each other request, by wire key.
     `accepted_keys`: the sort keys, without prefix, of the responses that a pass has accepted.

@@ -103,7 +103,7 @@ class ParkedCalls(Struct, frozen=True):
         return None if caller.index_key is None else named_task(self.tasks.store, caller.index_key)
 
     def load(self, pk: str | None) -> Task | None:
-        """Return a task; None if it does not exist, or its call starts from the beginning by now."""
+        """Return a task; None if it does not exist, or is so old that its call starts from the beginning."""
         task = None if pk is None else read_task(self.tasks.store, pk)
         return task if task is not None and self._is_current(task) else None
 

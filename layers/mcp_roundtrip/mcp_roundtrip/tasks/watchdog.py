@@ -39,7 +39,7 @@ _ABANDONED: Final = {
 
 
 class Dispatcher(Protocol):
-    """Invokes workers. If an invocation is lost, the next poll dispatches again.
+    """Invokes workers: `aws.lambda_and_sqs.AwsDispatcher`. The next poll repeats a lost invocation.
 
     `worker` is an address that this dispatcher understands. The methods raise StoreError if they fail.
     """
