@@ -8,7 +8,7 @@ from typing import Any
 
 from mcp_roundtrip.entry.catalog_and_forwarding import Catalog
 from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
-from mcp_roundtrip_tools.run.app import LocalApp, invoke
+from mcp_roundtrip_tools.run.app import LocalApp, invoke_with_log
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.issuer.issuer import OAuthError
 from mcp_roundtrip_tools.run.project import SourceError, fingerprint, source_files
@@ -155,4 +155,4 @@ def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
         function = find_function(app.current(), request.body["function"])
     except TemplateError as error:
         raise ConsoleError(404, str(error)) from None
-    return asdict(invoke(app, function.name, request.body["event"]))
+    return asdict(invoke_with_log(app, function.name, request.body["event"]))

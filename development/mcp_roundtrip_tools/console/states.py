@@ -76,7 +76,7 @@ _ANY_AGE: Final = state_claims.Limits(round_ttl_s=10 * 366 * 86_400)
 
 def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Answer `POST states`. `before` is the state that the round received. Raises ConsoleError."""
-    protections = [*state_protections((app.environment(name) for name in app.functions()), app.aws)]
+    protections = [*state_protections((app.function_variables(name) for name in app.functions()), app.aws)]
     token, before = request.body.get("requestState"), request.body.get("before")
     claims = open_state(token, protections)
     earlier = None if before is None else read_journal(open_state(before, protections)["st"])

@@ -17,9 +17,9 @@ from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.http import LOOPBACK, Unreachable, member, request
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
 from mcp_roundtrip_tools.invoke.rounds import called_name, next_event, task_of
-from mcp_roundtrip_tools.run.app import Invoked, invoke
+from mcp_roundtrip_tools.run.app import Invoked, invoke_with_log
 from mcp_roundtrip_tools.run.observation.records import Event, Note, Printed
-from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_port, read_variables
+from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_env_options, read_port
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import TemplateError
@@ -62,7 +62,7 @@ def invoke_once(
     ):
         name = find_function(app.current(), function).name
         show(f"Invoking {name} with development keys and empty tables")
-        invoked = invoke(app, name, event)
+        invoked = invoke_with_log(app, name, event)
         if task_id := task_of(json.loads(invoked.payload)):
             show(f"The task {task_id} ends with this command. To follow a task, start make run before.")
     return invoked
@@ -160,7 +160,7 @@ def _invoke(options: argparse.Namespace, event: str) -> Invoked:
         event,
         show,
         parameters=with_auth_mode(options.template, dict(options.parameter)),
-        variables=read_variables(options.env),
+        variables=read_env_options(options.env),
     )
 
 

@@ -97,13 +97,13 @@ class LocalApp:
         """A client of the emulated DynamoDB."""
         return self.aws.client("dynamodb")
 
-    def environment(self, function: str) -> dict[str, str]:
+    def function_variables(self, function: str) -> dict[str, str]:
         """Return the variables of a function: the template's, and those given to it. Raises KeyError."""
         return {**self.functions()[function].environment, **self._options.variables}
 
     def settings(self, function: str) -> Mapping[str, str]:
         """Return the variables of a function with the settings that functions share. Raises KeyError."""
-        return read_variables(self.environment(function))
+        return read_variables(self.function_variables(function))
 
     def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
         """Run a function with edited files, or again the project's; return the functions that restart.
@@ -231,7 +231,7 @@ class LocalApp:
 
     def _launch(self, function: Function) -> RecordedEnvironment:
         suffix, terminal = self.environments.new_suffix(), None
-        variables = self._variables(function, suffix)
+        variables = self._process_variables(function, suffix)
         if self._options.debug:
             function = replace(function, timeout_s=NO_LIMIT_S)
             terminal = os.ttyname(0) if os.isatty(0) else None
@@ -239,7 +239,7 @@ class LocalApp:
             function, variables, self.environments, suffix, python=self._options.python, terminal=terminal
         )
 
-    def _variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
+    def _process_variables(self, function: Function, access_key_suffix: str) -> dict[str, str]:
         """Return the variables of a process of a function."""
         credentials = self.credentials.for_environment(access_key_suffix).variables()
         return process_variables(function, self.endpoints, credentials, self._options.variables)
@@ -255,8 +255,8 @@ class Invoked:
     log_lines: list[str]
 
 
-def invoke(app: LocalApp, function: str, event: str) -> Invoked:
-    """Run a function once."""
+def invoke_with_log(app: LocalApp, function: str, event: str) -> Invoked:
+    """Run a function once; return also what it printed."""
     invocation = InvokeRequest(function, event.encode())
     result, recorded = app.run(invocation), app.recorder.invocation(invocation.request_id)
     lines = [] if recorded is None else [line for each in walk(recorded) for line in each.log_lines]

@@ -13,7 +13,7 @@ from typing import Final, NoReturn, TextIO
 
 from mcp_roundtrip_tools.client.terminal_text import Styles, wants_colours
 from mcp_roundtrip_tools.run.issuer.issuer import read_users
-from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_port, read_variables
+from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_env_options, read_port
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.terminal.terminal import JsonLines, Terminal, banner, mcp_url
 from mcp_roundtrip_tools.template.model import TemplateError, describe_left_out
@@ -61,7 +61,7 @@ def _serve(options: argparse.Namespace) -> None:
             port=options.port,
             fresh=options.fresh,
             parameters=parameters,
-            variables=read_variables(options.env),
+            variables=read_env_options(options.env),
             debug=options.debug,
             retry_delay_scale=options.retry_delay_scale,
             users=users,

@@ -58,7 +58,7 @@ MAX_PORT: Final = 65535
 
 
 def add_template_options(parser: argparse.ArgumentParser) -> None:
-    """Add --template, --parameter and --env. `read_variables` reads the values of --env."""
+    """Add --template, --parameter and --env. `read_env_options` reads the values of --env."""
     parser.add_argument("--template", type=Path, default=Path("template.yaml"), help="the SAM template")
     parser.add_argument(
         "--parameter",
@@ -77,7 +77,7 @@ def add_template_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_variables(given: Sequence[str]) -> dict[str, str]:
+def read_env_options(given: Sequence[str]) -> dict[str, str]:
     """Return the variables in the values of --env. Raises TemplateError."""
     found = {}
     for text in given:

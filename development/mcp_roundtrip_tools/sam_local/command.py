@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.events import write
 from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of, task_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
-from mcp_roundtrip_tools.run.options import add_template_options, read_variables
+from mcp_roundtrip_tools.run.options import add_template_options, read_env_options
 from mcp_roundtrip_tools.run.serving import exit_on_signals, serve
 from mcp_roundtrip_tools.run.terminal.terminal import mcp_url
 from mcp_roundtrip_tools.sam_local.network import network
@@ -42,7 +42,7 @@ _SERVER: Final = re.compile(r"http://127\.0\.0\.1:\d+")
 def addresses(app: LocalApp, host: str) -> dict[str, str]:
     """Return the URLs of the services and stand-ins of the run, with their URLs for containers."""
     assert app.addresses.container_url is not None
-    values = [value for name in app.functions() for value in app.environment(name).values()]
+    values = [value for name in app.functions() for value in app.function_variables(name).values()]
     servers = {url for value in values for url in _SERVER.findall(value)} - {app.url("")}
     in_network = {url: f"http://{host}:{urlsplit(url).port}" for url in servers}
     return {**in_network, app.addresses.aws_url: app.addresses.container_url}
@@ -56,7 +56,8 @@ def container_variables(app: LocalApp, in_network: Mapping[str, str]) -> dict[st
 
     return {
         function.logical_id: {
-            name: moved(value) for name, value in {**app.environment(function.name), **app.endpoints}.items()
+            name: moved(value)
+            for name, value in {**app.function_variables(function.name), **app.endpoints}.items()
         }
         for function in app.functions().values()
     }
@@ -157,7 +158,7 @@ def _serve(given: argparse.Namespace) -> None:
         container_host=host,
         log=lambda line: print(line, flush=True) if is_prepared.is_set() else None,
         parameters=with_auth_mode(template, dict(given.parameter)),
-        variables=read_variables(given.env),
+        variables=read_env_options(given.env),
         console=False,
     ) as app:
         in_network = addresses(app, host)

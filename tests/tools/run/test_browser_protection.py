@@ -114,7 +114,7 @@ def status(app, sent, user=""):
     """Return the status of a request of another process, of this user or of the user id `user`."""
     assert app.issuer is not None
     method, url, body = SENT[sent]
-    stand_in = app.environment("F")["STAND_IN"]
+    stand_in = app.function_variables("F")["STAND_IN"]
     urls = {"endpoint": app.url(), "issuer": app.issuer.url, "console": app.console_url, "stand_in": stand_in}
     parts = urlsplit(url.format(**urls))
     head = f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(body)}"

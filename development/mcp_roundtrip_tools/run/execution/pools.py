@@ -132,7 +132,7 @@ MAX_CONCURRENCY = 10
 class Pool:
     """The processes of a function: idle or `fresh` ones, up to MAX_CONCURRENCY; then invocations wait.
 
-    `launch` returns None when no process may start any more.
+    `launch` starts a process, or returns None when none may start any more.
     """
 
     def __init__(self, launch: Callable[[], RecordedEnvironment | None], *, fresh: bool) -> None:
@@ -180,7 +180,10 @@ class Pool:
 
 
 class Pools:
-    """The pools by function name. The caller holds a lock for all methods but `close`."""
+    """The pools by function name. The caller holds a lock for all methods but `close`.
+
+    `launch` starts a process of a function: `run.app.LocalApp`.
+    """
 
     def __init__(
         self, launch: Callable[[Function], RecordedEnvironment], environments: Environments, *, fresh: bool

@@ -58,6 +58,7 @@ class Fault:
 Report = Ready | InvocationResult | Fault
 
 RunFunction = Callable[[InvokeRequest], InvocationResult]
+"""Runs a function in one of its processes: `LocalApp.run`, or `LocalApp.run_nested` for functions."""
 
 
 class RuntimeApi:
