@@ -126,17 +126,11 @@ def _quality(parameters: Iterable[str]) -> float:
 
 
 def _replace_lone_surrogates(json_text: str) -> str:
-    parts: list[str] = []
-    start = 0
-    pattern = re.compile(_UP_TO_LONE_SURROGATE)
-    while (end := pattern.match(json_text, start).end()) < len(json_text):  # type: ignore[union-attr]  # it matches ""
-        parts += json_text[start:end], "\\ufffd"
-        start = end + len("\\udc80")
-    return "".join(parts) + json_text[start:]
+    return re.sub(_UP_TO_LONE_SURROGATE, lambda found: found[1] + ("\\ufffd" if found[2] else ""), json_text)
 
 
-# Other characters, escapes that name no surrogate, and the first escapes of surrogate pairs.
-_UP_TO_LONE_SURROGATE: Final = r"(?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+"
+# Other characters, escapes that name no surrogate, and the first escapes of surrogate pairs; then a lone one.
+_UP_TO_LONE_SURROGATE: Final = r"((?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\\ud[c-f]))*+)(\\u....|\Z)"
 
 
 def body_within_limit(body: str | bytes, max_bytes: int) -> bool:
