@@ -60,9 +60,9 @@ def parse_json(
     return value
 
 
-def parse_object(text: str | bytes) -> dict[str, Any]:
+def parse_object(text: str | bytes, *, max_depth: int = MAX_DEPTH) -> dict[str, Any]:
     """Read one I-JSON document that is an object. Raises ValueError."""
-    value = parse_json(text)
+    value = parse_json(text, max_depth=max_depth)
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value

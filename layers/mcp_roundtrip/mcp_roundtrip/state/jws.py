@@ -275,12 +275,9 @@ def decode(part: bytes) -> bytes:
 def decode_json_object(part: bytes, reason: str, *, max_depth: int = strict_json.MAX_DEPTH) -> dict[str, Any]:
     """Return the JSON object in an encoded part. Raises StateRejected with `reason` if there is none."""
     try:
-        value = strict_json.parse_json(decode(part), max_depth=max_depth)
+        return strict_json.parse_object(decode(part), max_depth=max_depth)
     except ValueError:
         raise StateRejected(reason) from None
-    if not isinstance(value, dict):
-        raise StateRejected(reason)
-    return value
 
 
 @contextmanager
