@@ -94,25 +94,16 @@ class FeatureList(Struct):
 
 def find_page(member: str, names: Sequence[str], cursor: Any, size: int) -> tuple[slice, dict[str, str]]:
     """Return a page of a list, and `nextCursor` if more follows. Raises ProtocolError -32602."""
-    start = 0 if cursor is None else _position(member, names, cursor, size)
-    end = start + size
-    return slice(start, end), {"nextCursor": _cursor(member, names, end)} if end < len(names) else {}
-
-
-def _position(member: str, names: Sequence[str], cursor: Any, size: int) -> int:
-    if not isinstance(cursor, str):
+    if not isinstance(cursor, str | None):
         raise invalid_params("cursor must be a string")
-    digits = cursor.partition(".")[0]
-    position = int(digits) if digits.isdecimal() and len(digits) < 10 else 0
-    # The whole cursor is compared, because int() accepts several spellings of one number.
-    if position not in range(size, len(names), size) or cursor != _cursor(member, names, position):
+    # `member` distinguishes lists that hold the same names.
+    suffix = f".{digest('cursor', [member, *names], size=12)}" if len(names) > size else ""
+    positions = {f"{start}{suffix}": start for start in range(size, len(names), size)}
+    if cursor is not None and cursor not in positions:
         raise invalid_params("unknown cursor")
-    return position
-
-
-def _cursor(member: str, names: Sequence[str], position: int) -> str:
-    """Return a cursor. `member` distinguishes lists that hold the same names."""
-    return f"{position}.{digest('cursor', [member, *names], size=12)}"
+    start = 0 if cursor is None else positions[cursor]
+    end = start + size
+    return slice(start, end), {"nextCursor": f"{end}{suffix}"} if end < len(names) else {}
 
 
 _OBJECT: Final[Mapping[str, Any]] = {"type": "object", "additionalProperties": True}
