@@ -68,7 +68,9 @@ def test_at_the_limit_two_rounds_in_every_order_become_one_task(call, is_done):
     store = CrashingStore(deployment.store, call, is_done, on_reached=overtake)
     task = deployment.by(store=store).retry("prepares", asked, sure=True)
     assert other == [task]
+    deployment.clock.advance(1)
     deployment.run_workers()
+    assert deployment.retry("prepares", asked, sure=True) == task
     assert len(charged) == len(deployment.tasks) == 1
     assert deployment.status(task["taskId"]) == "completed"
     last = deployment.retry("prepares", deployment.call("prepares"), account="acc-1")

@@ -1,6 +1,7 @@
-"""A newly created task, and arguments of transitions."""
+"""A newly created task, a longer one, and arguments of transitions."""
 
-from mcp_roundtrip.tasks.model import RETENTION_MS, Status, Task, WorkState
+from mcp_roundtrip.tasks.model import RETENTION_MS, TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.store_interface import TaskStore
 
 NOW = 1_795_000_000_000
 LEASE_MS = 1_000
@@ -27,5 +28,14 @@ NEW = Task(
     dialect="extension",
 )
 
+INVOCATION_MS = 900_000
+LONG_TASK = {**NEW.to_item(), "dead": NOW + 10 * INVOCATION_MS}
+
 END = {"error": {"code": -32603, "message": "Gone."}}
 """The error of `fail`, `expire` and `abandon`."""
+
+
+def stored_task(store: TaskStore) -> Task:
+    item = store.get(NEW.pk, TASK)
+    assert item is not None
+    return Task.from_item(item)

@@ -4,32 +4,30 @@ from dataclasses import dataclass, field
 from threading import Thread
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.engine.journal import Entry, Kind
+from mcp_roundtrip.internal_errors import LeaseLost, StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.lease import MARGIN_MS, RENEWALS, RETRIES, Delivery, Lease, heartbeat
+from mcp_roundtrip.tasks.lease import (
+    MARGIN_MS,
+    MIN_STATUS_INTERVAL_MS,
+    RENEWALS,
+    RETRIES,
+    Delivery,
+    Lease,
+    TaskRecorder,
+    heartbeat,
+)
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
+from mcp_roundtrip.tasks.store_interface import Change, Item
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore
 from mcp_roundtrip_testing.workers import NEVER
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
-from support.task_items import END, NEW, NOW
+from support.task_items import END, INVOCATION_MS, LONG_TASK, NEW, NOW, stored_task
 
 LEASE_MS = 60_000
-
 HALF_MS = LEASE_MS // 2
-INVOCATION_MS = 900_000
-LONG_TASK = {**NEW.to_item(), "dead": NOW + 10 * INVOCATION_MS}
-
-
-def stored(store: TaskStore) -> Task:
-    item = store.get(NEW.pk, TASK)
-    assert item is not None
-    return Task.from_item(item)
 
 
 @dataclass
@@ -48,7 +46,7 @@ class Table:
 
     @property
     def task(self) -> Task:
-        return stored(self.faults.store)
+        return stored_task(self.faults.store)
 
     def fail(self, is_down: bool = True) -> None:
         """Let the table refuse all requests, or none."""
@@ -178,6 +176,24 @@ def test_before_a_step_a_lease_that_ends_during_the_request_is_renewed(table):
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
 
 
+def test_a_worker_that_is_stopped_during_the_write_of_an_entry_does_not_continue(table):
+    recorder = TaskRecorder(NEW, table.claimed(), 0)
+    table.faults.before, table.faults.times = lambda _: table.take_over(), 1
+    with pytest.raises(LeaseLost):
+        recorder.record(Entry("step", Kind.STEP, 1))
+
+
+def test_a_status_message_waits_for_a_second_after_the_last_one_or_for_the_next_step(table):
+    recorder, seen = TaskRecorder(NEW, table.claimed(), 0), []
+    for passed_ms in (0, MIN_STATUS_INTERVAL_MS - 1, 1, 1):
+        table.now_ms += passed_ms
+        recorder.report_status(f"at {table.now_ms - NOW}")
+        seen.append(table.task.message)
+    assert seen == ["at 0", "at 0", "at 1000", "at 1000"]
+    assert recorder.holds_lease()
+    assert table.task.message == "at 1001"
+
+
 def test_a_failed_heartbeat_is_logged_and_soon_repeated(table):
     lease = table.claimed()
     table.fail()
@@ -269,79 +285,3 @@ def test_an_invocation_that_ends_before_the_first_renewal_starts_no_thread(table
     timer = HeartbeatTimer()
     with heartbeat(table.claimed(remaining_ms=LEASE_MS // RENEWALS), timer):
         assert timer.thread is None
-
-
-OWNERS = st.integers(0, 3)
-"""Workers in any order; each may be stopped for any time, because it acts only when its rule is chosen."""
-
-
-class LeaseStateMachine(RuleBasedStateMachine):
-    """Workers with clocks that differ by up to half a lease, on one task."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now_ms = NOW
-        self.store = MemoryStore()
-        self.store.put_new(LONG_TASK)
-        self.leases: dict[int, Lease] = {}
-        self.lost: set[int] = set()
-        self.claims = 0
-
-    def clock_of(self, worker: int) -> int:
-        """Return the time of a worker's clock. Worker 1's and worker 2's differ by almost half a lease."""
-        return self.now_ms + (0, -HALF_MS // 2 + 1, HALF_MS // 2 - 1, 0)[worker]
-
-    @property
-    def task(self) -> Task:
-        return stored(self.store)
-
-    @rule(ms=st.sampled_from([1, 1_000, LEASE_MS // 3, HALF_MS, LEASE_MS, 3 * LEASE_MS]))
-    def time_passes(self, ms: int) -> None:
-        self.now_ms += ms
-
-    @rule(worker=OWNERS)
-    def claim(self, worker: int) -> None:
-        """A new pass of this worker; an earlier one of it was killed."""
-        self.claims += 1
-        given = Delivery("", INVOCATION_MS, LEASE_MS)
-        lease = Lease(self.store, NEW.pk, f"owner {self.claims}", given, lambda: self.clock_of(worker))
-        if lease.claim() is not None:
-            self.leases[worker] = lease
-            self.lost.discard(worker)
-            # A task is abandoned after ten attempts without progress; these workers make progress.
-            self.store.update(NEW.pk, TASK, transitions.reset_attempts(owner=lease.owner, seen_entries=0))
-
-    @rule(worker=OWNERS)
-    def beat(self, worker: int) -> None:
-        if worker in self.leases:
-            self.leases[worker].beat()
-
-    @rule(worker=OWNERS)
-    def write(self, worker: int) -> None:
-        """A worker that may write owns the task; one that lost it never may again."""
-        if worker not in self.leases:
-            return
-        may_write = self.leases[worker].check()
-        owns = self.task.lease_owner == self.leases[worker].owner
-        assert not may_write or owns
-        assert not (may_write and worker in self.lost)
-        if not may_write:
-            self.lost.add(worker)
-        assert may_write or not owns
-
-    @rule(worker=OWNERS)
-    def end(self, worker: int) -> None:
-        if worker in self.leases:
-            lease = self.leases.pop(worker)
-            lease.close()
-            self.store.update(NEW.pk, TASK, transitions.release(owner=lease.owner))
-
-    @invariant()
-    def at_most_one_worker_trusts_its_lease(self) -> None:
-        trusting = [lease for lease in self.leases.values() if not lease.is_lost and lease._is_trusted()]
-        assert len(trusting) <= 1
-        assert all(self.task.lease_owner == lease.owner for lease in trusting)
-
-
-TestLeaseStateMachine = LeaseStateMachine.TestCase
-TestLeaseStateMachine.settings = settings(max_examples=150, stateful_step_count=40)

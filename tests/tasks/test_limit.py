@@ -224,6 +224,17 @@ def test_a_crash_at_any_call_leaves_no_uncounted_task_and_no_entry_without_a_tas
     assert dies_at >= 3 + 4 * ended, "every call was tried"
 
 
+@pytest.mark.parametrize("call", range(5))
+def test_a_list_that_grows_while_a_task_replaces_another_does_not_expire_before_its_tasks(clock, call):
+    alice, longer = Principal(MemoryStore(), clock), []
+    parked = alice.ask_page()
+    crashing = CrashingStore(
+        alice.store, call, False, on_reached=lambda: longer.append(alice.create(ttl_ms=9 * 3_600_000))
+    )
+    Principal(crashing, clock).create(continued=parked)
+    assert list_of(alice.store, alice)["exp"] == longer[0].expires_s
+
+
 class OutpacedStore(MemoryStore):
     """A store whose updates always lose to concurrent ones."""
 

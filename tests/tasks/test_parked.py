@@ -150,8 +150,9 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
     # A response to a question that the last pass did not reach.
     outstanding = {**JOURNAL.outstanding, "color": Fingerprint("m", "f")}
     journal = replace(JOURNAL, outstanding=outstanding, unused_responses={"color": YES})
-    continued = running_task(table, continued=parked, journal=journal)
-    assert table.stored(continued).issued_counts == {"size": 1, "color": 1}
+    continued = table.stored(running_task(table, continued=parked, journal=journal, ttl_ms=1_000))
+    assert continued.issued_counts == {"size": 1, "color": 1}
+    assert continued.expires_s == parked.expires_s, "as long as a state of its flow may name it"
     with pytest.raises(TooManyOpenTasks):
         running_task(table)
 
