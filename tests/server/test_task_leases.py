@@ -159,6 +159,20 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
     assert task.status == "completed"
 
 
+def test_a_worker_that_fails_after_its_task_was_cancelled_releases_its_lease():
+    task = StartedTask(store=FaultyStore(times=0))
+
+    def cancel():
+        task.deployment.cancel(task.id)
+        task.store.times = 1
+
+    meanwhile.append(cancel)
+    with pytest.raises(StoreError):
+        task.invoke()
+    assert task.stored.is_terminal
+    assert task.stored.lease_owner is None
+
+
 def test_the_log_names_the_tool_of_a_worker_that_was_lost(task):
     retried = task.lose_worker(3)
     task.clock.advance(LEASE_S + 1)

@@ -48,6 +48,7 @@ def test_answers_received_while_another_branch_runs_are_not_lost(answered):
     meanwhile.append(lambda: deployment.update(task_id, **{key: given[key] for key in answered}))
     queue.deliver_all()
     assert ran == ["reminded 0"]
+    assert queue.count == 3, "a worker, its wake-up, and the worker after the pass"
     left = {key: answer for key, answer in given.items() if key not in answered}
     if left:
         assert deployment.poll(task_id)["inputRequests"].keys() == left.keys()
@@ -190,7 +191,7 @@ def test_a_wake_up_whose_dispatch_fails_repeatedly_dispatches_when_it_is_deliver
 
 @pytest.mark.parametrize("ends", ["cancelled", "expired", "deleted"])
 def test_wake_ups_of_an_ended_task_end_with_it(queue, woken, ends):
-    task_id = woken.run_task("naps", times=1, nap_ms=20 * HOUR_MS)
+    task_id = woken.run_task("naps", times=1, nap_ms=30 * HOUR_MS)
     if ends == "cancelled":
         woken.cancel(task_id)
     elif ends == "expired":
