@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context, Server
+from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.protocol.constants import (
     LEGACY_VERSION,
     META_CLIENT_CAPABILITIES,
@@ -31,6 +31,21 @@ server = Server("legacy", instructions="Ask me.", legacy_tasks="sep-2322")
 def echo(ctx: Context) -> str:
     ctx.run_as_task()
     return f"Echo: {ctx.elicit('echo_input', 'What shall I echo?', Input).input}"
+
+
+@server.tool(task="required")
+async def echo_twice(ctx: AsyncContext) -> str:
+    await ctx.run_as_task()
+
+    async def ask(branch: AsyncContext) -> str:
+        return await branch.elicit("said", "What shall I echo?", str)
+
+    async def ask_later(branch: AsyncContext) -> str:
+        await branch.sleep("nap", 60_000)
+        return await ask(branch)
+
+    said = await ctx.gather({"now": ask, "later": ask_later})
+    return f"Echo: {said['now']} {said['later']}"
 
 
 @server.tool(task="optional")
@@ -144,15 +159,20 @@ def test_a_code_continues_no_call_of_the_other_dialect(deployment, is_dialect_fi
 
 
 def test_an_answer_on_the_page_dispatches_the_worker_and_the_task_ends(deployment):
+    """A further question, of a branch that has slept, has a new link to all that are open."""
     meta: dict[str, Any] = {META_CLIENT_CAPABILITIES: {}}
-    task_id = deployment.result("tools/call", name="echo", task={}, _meta=meta)["task"]["taskId"]
+    task_id = deployment.result("tools/call", name="echo_twice", task={}, _meta=meta)["task"]["taskId"]
+    deployment.run_workers()
+    assert [*deployment.asked_by(deployment.poll(task_id)["statusMessage"])] == ["now/said"]
+    deployment.clock.advance(60)
+    deployment.poll(task_id)
     deployment.run_workers()
     waiting = deployment.poll(task_id)
     assert waiting["status"] == "working", "its client has nothing to answer"
-    assert deployment.answer(waiting["statusMessage"], echo_input={"input": "x"}) == "stored"
+    assert deployment.answer(waiting["statusMessage"], **{"now/said": "x", "later/said": "y"}) == "stored"
     assert "statusMessage" not in deployment.poll(task_id)
     deployment.run_workers()
-    assert text(outcome(deployment, task_id)) == "Echo: x"
+    assert text(outcome(deployment, task_id)) == "Echo: x y"
 
 
 def test_the_wait_times_out_with_the_advice_to_retry_and_ends_before_the_invocation(deployment):
