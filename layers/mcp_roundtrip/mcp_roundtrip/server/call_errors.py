@@ -198,7 +198,7 @@ def _askable(capabilities: Iterable[str]) -> str:
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
-    """Return a text for the model about what the client lacks: this client does not know the code -32021."""
+    """Return a text for the model about what the client lacks, where -32021 is unknown to it, or untrue."""
     lacking = [*dotted_capabilities(error.required)]
     if error.lost:
         return too_late_error(call, lacking)
@@ -223,13 +223,13 @@ def cannot_ask_error(
 
 
 def asked_after_steps(call: FeatureCall, asked: Iterable[str], journal: Journal) -> ClientError:
-    """Return the error for questions after steps, whose results are lost with the call, and log it."""
+    """Log questions after steps that a new call would repeat, and return their error."""
     call.record("asked_after_steps", asked=sorted(asked), after=journal.repeated_effects)
     return too_late_error(call, ["elicitation"])
 
 
 def too_late_error(call: FeatureCall, capabilities: Iterable[str]) -> ClientError:
-    """Return the error for a question after steps, whose results are lost with the call."""
+    """Return the error for a question after steps that a new call would repeat."""
     text = (
         f"This {call.feature.kind} asks a question after it has started its work, and it cannot resume with "
         f"this client: do not call it again. {_askable(capabilities)}"

@@ -182,7 +182,7 @@ Hook = Callable[[Call], Iterator[None] | AsyncIterator[None]]
 
 
 def run_with_hooks(
-    call: FeatureCall, run: Run, run_function: Callable[[FeatureCall, Run], Outcome]
+    call: FeatureCall, run: Run, validate_and_run: Callable[[FeatureCall, Run], Outcome]
 ) -> Outcome:
     """Run the pass inside the hooks of the server, the first registered outermost.
 
@@ -198,7 +198,7 @@ def run_with_hooks(
                 outcome: Outcome = Failed(error)
                 break
         else:
-            outcome = context.run(run_function, call, run)
+            outcome = context.run(validate_and_run, call, run)
         view._outcome = outcome
         return outcome
     except Exception as refused:

@@ -22,17 +22,17 @@ LARGE_STATE: Final = 16_384
 
 _OF_VIEW: Final = "parked"
 _OF_CLIENT: Final = "asked"
-"""The member of a state that names a parked call. The state of a view is none of its client."""
+"""The member of a state that names a parked call: a client cannot use the state of a view, nor a view its."""
 
 
 def max_rounds(call: FeatureCall, journal: Journal) -> int:
-    """Return the limit of rounds; rounds that only wait for a URL may use up the clients' own limit."""
+    """Return the limit of rounds. Those that only wait for a URL extend it, up to that of most clients."""
     limit = call.context.ports.settings.max_rounds
     return min(limit + journal.url_wait_rounds, max(limit + 1, CLIENT_ROUNDS))
 
 
 def open_state(call: FeatureCall, state: str) -> OpenState:
-    """Open the state of a request. Raises StateRejected, and ProtocolError without a key to check it."""
+    """Open the state of a request. Raises StateRejected, and ProtocolError if a key is not available."""
     try:
         return call.context.ports.state_codec().open(call.binding, state)
     except KeyServiceError as error:
@@ -75,7 +75,10 @@ def save_name(this_round: Round, task_id: str, *, for_view: bool) -> str | Reply
 def _seal(
     this_round: Round, payload: Mapping[str, Any], number: int, first_issued_at: int | None
 ) -> str | Reply:
-    """Return a token, or the reply without a key. Raises StateTooLarge, and StateRejected for an old flow."""
+    """Return a token, or the reply if a key is not available.
+
+    Raises StateTooLarge, and StateRejected for an old flow.
+    """
     call = this_round.call
     try:
         codec = call.context.ports.state_codec()

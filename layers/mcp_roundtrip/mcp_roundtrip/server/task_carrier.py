@@ -1,4 +1,6 @@
-"""The carrier "task": the call continues in a task, which a worker runs. Parked calls are stored like tasks.
+"""The carrier "task": the call continues in a task, which a worker runs.
+
+It also says for `parked_carrier` who the caller is, which call it is, and why a call could not be stored.
 
 A flow becomes one task, also if the client sends a round again, because its response was lost or with other
 answers. The flow continues in the task, and these answers do not count.

@@ -238,7 +238,10 @@ INDEX: Final = "C"
 
 
 class Flow(Struct, frozen=True):
-    """A flow of which the client has a state. From `ends_at_s` (epoch seconds) on, none is accepted."""
+    """A flow of which the client has a state. None of its states is accepted from `ends_at_s` on.
+
+    `principal`: the `caller_binding`. `ends_at_s`: epoch seconds.
+    """
 
     principal: str | None
     id: str

@@ -84,7 +84,7 @@ class Delivery(Struct, frozen=True):
 
     @property
     def is_message(self) -> bool:
-        """Whether it is a message, which returns until its worker has succeeded, and is hidden meanwhile."""
+        """Whether it is a message: hidden while its worker runs, and delivered again until one succeeds."""
         return self.on_renewed is not None
 
 
@@ -142,7 +142,7 @@ class Lease(Struct):
         return self.owns() and self._is_open
 
     def verify(self) -> bool:
-        """Return the same after a request to the table, which notices a cancellation."""
+        """Return whether the worker may continue, by a request to the table: it notices a cancellation."""
         if self.is_lost or not self._is_trusted():
             return self.check()
         task = read_task(self.store, self.pk)

@@ -103,7 +103,7 @@ class TaskLimit(Struct, frozen=True):
     def replace(
         self, owner: Owner, ended: Task, task: Task, *updates: Update, is_counted: bool
     ) -> Sequence[Update]:
-        """Do the same for a task that takes the place of `ended` on the list.
+        """Write a task that takes the place of `ended` on the list; otherwise the same as `create`.
 
         If `ended` is not listed, the new task needs room if it `is_counted`, and is not listed otherwise.
         """
@@ -118,7 +118,7 @@ class TaskLimit(Struct, frozen=True):
         raise StoreError("too_many_concurrent_updates")
 
     def put(self, task: Task, *updates: Update) -> Sequence[Update]:
-        """Do the same for a task that does not count."""
+        """Write a task that does not count; otherwise the same as `create`."""
         if updates:
             return self.store.put_new_and_update(task.to_item(), *updates)
         self.store.put_new(task.to_item())
