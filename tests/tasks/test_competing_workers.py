@@ -63,7 +63,7 @@ class LeaseStateMachine(RuleBasedStateMachine):
         """A worker that may write owns the task; one that lost it never may again."""
         if worker not in self.leases:
             return
-        may_write = self.leases[worker].check()
+        may_write = self.leases[worker].may_continue()
         owns = self.task.lease_owner == self.leases[worker].owner
         assert not may_write or owns
         assert not (may_write and worker in self.lost)

@@ -108,7 +108,7 @@ def test_the_owner_asks_after_half_a_lease_or_its_invocation_and_if_its_clock_we
 ):
     lease = table.claimed(remaining_ms=remaining_ms)
     table.now_ms += elapsed_ms
-    assert lease.check()
+    assert lease.may_continue()
     assert table.store.calls == calls
 
 
@@ -121,14 +121,14 @@ def test_a_lease_counts_from_the_request_that_renewed_it_and_not_from_its_respon
     table.faults.before, table.faults.times = take_long, 1
     assert lease.renew()
     assert table.task.lease_until_ms == NOW + LEASE_MS
-    assert lease.check()
+    assert lease.may_continue()
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
 
 
 def test_the_owner_renews_a_lease_that_is_over_unless_it_was_released(table):
     lease = table.claimed()
     table.now_ms += 10 * LEASE_MS
-    assert lease.check()
+    assert lease.may_continue()
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
     table.store.update(NEW.pk, TASK, transitions.release(owner="me"))
     assert not lease.renew()
@@ -139,7 +139,7 @@ def test_an_owner_that_was_stopped_learns_that_it_lost_the_lease_and_asks_once(t
     lease = table.claimed()
     table.take_over()
     before, table.store.calls = table.task, 0
-    assert [lease.check(), lease.check(), lease.verify(), lease.renew()] == 4 * [False]
+    assert [lease.may_continue(), lease.may_continue(), lease.verify(), lease.renew()] == 4 * [False]
     assert lease.is_lost
     assert (table.store.calls, table.task) == (1, before)
 
@@ -149,15 +149,15 @@ def test_a_check_that_cannot_reach_the_table_is_an_error_and_decides_nothing(tab
     table.now_ms += HALF_MS
     table.fail()
     with pytest.raises(StoreError):
-        lease.check()
+        lease.may_continue()
     table.fail(False)
-    assert lease.check()
+    assert lease.may_continue()
 
 
 def test_before_a_step_one_request_renews_an_old_lease_and_notices_a_cancellation(table):
     lease = table.claimed()
     table.now_ms += HALF_MS
-    assert [lease.verify(), lease.check()] == [True, True]
+    assert [lease.verify(), lease.may_continue()] == [True, True]
     assert table.store.calls == 1
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
     table.cancel()
@@ -218,7 +218,7 @@ def test_heartbeats_of_a_worker_whose_task_ended_keep_the_lease_until_its_step_e
     table.now_ms += 20_000
     assert lease.beat() == LEASE_MS / RENEWALS
     assert lease.is_lost
-    assert not lease.check()
+    assert not lease.may_continue()
     assert (table.task.is_terminal, table.task.lease_until_ms) == (True, table.now_ms + LEASE_MS)
 
 

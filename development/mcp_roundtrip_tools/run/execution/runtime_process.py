@@ -36,7 +36,7 @@ _MAX_LINE: Final = 1024 * 1024
 class ProcessOutput:
     """Passes the lines that a process prints to `print_line`. A traceback is one text of several lines.
 
-    `copy` does so in a thread. With `drain`, the lines of an invocation are complete when its result is.
+    `copy` does so in a thread until the pipe is closed, `drain` at once, at the end of an invocation.
     """
 
     def __init__(self, pipe: IO[bytes], print_line: Callable[[str], None]) -> None:

@@ -230,7 +230,7 @@ def _park(
     call = this_round.call
     calls = ParkedCalls.of(call.context.ports.tasks())
     recorder.flush_status()
-    if not recorder.lease.check():
+    if not recorder.lease.may_continue():
         return False
 
     def end(parked: Task) -> Change:

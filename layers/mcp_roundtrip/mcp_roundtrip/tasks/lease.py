@@ -7,7 +7,7 @@ Three times decide who may act; all are epoch milliseconds, and clocks of two en
 time since the last renewal                    effect
 =============================================  ===========================================================
 less than half the lease                       the owner writes and starts steps without asking
-half the lease or more                         the owner renews first; if that fails, it stops (`check`)
+half the lease or more                         the owner renews first, or stops (`may_continue`)
 the whole lease                                any worker may claim the task, with a new owner
 =============================================  ===========================================================
 
@@ -137,17 +137,17 @@ class Lease(Struct):
             self.renew()
         return self._is_owner
 
-    def check(self) -> bool:
+    def may_continue(self) -> bool:
         """Return whether the worker may continue; renew an old lease first."""
         return self.owns() and self._is_open
 
     def verify(self) -> bool:
         """Return whether the worker may continue, by a request to the table: it notices a cancellation."""
         if self.is_lost or not self._is_trusted():
-            return self.check()
+            return self.may_continue()
         task = read_task(self.store, self.pk)
         is_held = task is not None and task.lease_owner == self.owner and not task.is_terminal
-        return is_held and self.check()  # the process may have been stopped during the request
+        return is_held and self.may_continue()  # the process may have been stopped during the request
 
     def write_as_owner(self, item: Item) -> bool:
         """Write an item and renew the lease in one transaction; False if it was lost. Raises ItemTooLarge."""

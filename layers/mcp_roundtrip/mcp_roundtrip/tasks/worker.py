@@ -128,7 +128,7 @@ class Worker(Struct, frozen=True):
         """Write the outcome, which releases the lease; return None if the lease was lost."""
         if result is None:
             return self.store.get(task.pk, TASK)
-        if not recorder.lease.check():
+        if not recorder.lease.may_continue():
             return None
         owner = recorder.lease.owner
         if not isinstance(result, UnfinishedPass):
