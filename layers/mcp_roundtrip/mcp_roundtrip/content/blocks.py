@@ -7,7 +7,6 @@ Creating a block raises UsageError for a member of another type. `to_wire` raise
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
@@ -213,11 +212,11 @@ def _contents(name: str, value: Any, mime_type: str | None) -> ResourceContents:
 
 
 def _from_block(name: str, block: ContentBlock, mime_type: str | None) -> ResourceContents:
-    match block.to_wire():
-        case {"type": "text", "text": text}:
+    match block:
+        case Text(text=text):
             return ResourceContents(text=text, mime_type=mime_type or PLAIN_TEXT)
-        case {"data": data, "mimeType": own}:
-            return ResourceContents(blob=b64decode(data), mime_type=own)
+        case Image(data=data, mime_type=own) | Audio(data=data, mime_type=own):
+            return ResourceContents(blob=data, mime_type=own)
     raise UsageError(
         f"{name} returned {type(block).__name__}, which is no contents of a resource; return text, bytes, "
         "Image, Audio or ResourceContents"
