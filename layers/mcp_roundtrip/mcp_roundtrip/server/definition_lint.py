@@ -22,40 +22,30 @@ from mcp_roundtrip.server.tools import Tool
 
 def check_definitions(features: Sequence[Feature]) -> None:
     """Raise one DefinitionError for all mistakes, or warn (DefinitionWarning) at the lines of functions."""
-    problems = dict.fromkeys(str(error) for _, error in definition_errors(features))
-    if problems:
-        raise DefinitionError("\n".join(problems))
-    for tool, problem in definition_warnings(features):
-        code = getattr(unwrap(tool.function), "__code__", None)
-        place = ("<unknown>", 0) if code is None else (code.co_filename, code.co_firstlineno)
-        warnings.warn_explicit(problem, DefinitionWarning, *place)
-
-
-def definition_errors(features: Sequence[Feature]) -> Iterator[tuple[Feature, DefinitionError]]:
-    """Yield the features whose definition cannot be built, each with the mistake."""
+    problems = dict[str, None]()
     for feature in features:
         try:
-            feature.parameters.json_schema()  # the definition of a resource has none
-            definition = feature.definition()
-            for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
-                is_given = member == "inputSchema" and isinstance(feature.parameters, OwnSchemaArguments)
-                name = INPUT_SCHEMA if is_given else member
-                CompiledSchema.compile(definition[member], f"{feature.name}: {name}")
+            _build_definition(feature)
         except DefinitionError as error:
-            yield feature, error
-
-
-def definition_warnings(features: Sequence[Feature]) -> Iterator[tuple[Tool, str]]:
-    """Yield the tools that models refuse, each with the reason, without those of `definition_errors`."""
+            problems[str(error)] = None
+    if problems:
+        raise DefinitionError("\n".join(problems))
     for tool in features:
-        if not isinstance(tool, Tool):
-            continue
-        try:
-            schema = tool.parameters.json_schema()
-        except DefinitionError:
-            continue
-        for problem in exceeded_limits(tool.name, schema):
-            yield tool, f"{tool.name}: {problem}"
+        if isinstance(tool, Tool):
+            code = getattr(unwrap(tool.function), "__code__", None)
+            place = ("<unknown>", 0) if code is None else (code.co_filename, code.co_firstlineno)
+            for problem in exceeded_limits(tool.name, tool.parameters.json_schema()):
+                warnings.warn_explicit(f"{tool.name}: {problem}", DefinitionWarning, *place)
+
+
+def _build_definition(feature: Feature) -> None:
+    """Build a definition, and compile its schemas. Raises DefinitionError."""
+    feature.parameters.json_schema()  # the definition of a resource has none
+    definition = feature.definition()
+    for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
+        is_given = member == "inputSchema" and isinstance(feature.parameters, OwnSchemaArguments)
+        name = INPUT_SCHEMA if is_given else member
+        CompiledSchema.compile(definition[member], f"{feature.name}: {name}")
 
 
 MAX_TOOL_NAME: Final = 40
