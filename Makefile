@@ -142,6 +142,9 @@ export SAM_CLI_TELEMETRY := 0
 # Every shell has a variable USER, so only the command line counts.
 is_given = $(filter command,$(firstword $(origin $(1))))
 
+# Such as an interpreter without pip: Debian's has no ensurepip before python3-venv is installed.
+.DELETE_ON_ERROR:
+
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
         simulate scale cost faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean

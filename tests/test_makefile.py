@@ -140,6 +140,17 @@ def test_no_interpreter_is_removed_as_an_intermediate_file(tmp_path):
     assert not re.search(r"^rm .*/bin/python", done.stdout, re.MULTILINE)
 
 
+def test_a_virtual_environment_that_could_not_be_created_is_created_again(tmp_path):
+    python = interpreter(tmp_path / "python", "3.13")
+    with python.open("a") as script:  # as on Debian without python3-venv
+        script.write('case "$*" in *venv*) mkdir -p .venv/bin; touch .venv/bin/python; exit 1; esac\n')
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    (tmp_path / "pyproject.toml").touch()
+    for _ in range(2):
+        done = run_make(tmp_path, "run", f"PYTHON={python}")
+        assert (done.returncode, "Creating" in done.stderr) == (2, True)
+
+
 def test_an_index_that_pip_is_configured_for_is_used(tmp_path):
     done = make(tmp_path, "test", f"PYTHON={sys.executable}", PIP_INDEX_URL="https://pypi.example/simple")
     assert done.returncode == 0, done.stderr
