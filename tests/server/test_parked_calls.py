@@ -191,6 +191,13 @@ def test_a_crash_at_any_call_of_the_store_loses_nothing(deployment, crash_in, is
     assert len(kills) == (5, 8, 7)[crash_in], kills
 
 
+@modern
+def test_a_question_for_the_model_is_asked_by_a_client_that_can_show_it(deployment):
+    assert "How many?" in deployment.text("relayed")
+    asked = deployment.by(capabilities=FORMS).call("relayed")
+    assert [*asked["inputRequests"]] == ["number"]
+
+
 def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginning(deployment):
     deployment.text("relayed")
     reads = count()

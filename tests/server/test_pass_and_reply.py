@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, Server
+from mcp_roundtrip import Context, Drift, Elicit, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip_testing import FakeClock, Player
-from support.client_requests import text
+from support.client_requests import next_round, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
 
@@ -39,15 +39,47 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
 
     server = server_of(works)
     client = Deployment(server, clock=clock, user=None, replaced_settings={"max_rounds": 2}, has_table=False)
-    waits = client.retry("works", client.retry("works", client.call("works")))
+    waits, ended_at = client.call("works"), [clock()]
+    for _ in range(2):
+        waits = client.retry("works", waits)
+        ended_at.append(clock())
     assert "within 2 rounds" in text(waits)
     began = clock()
+    assert began - ended_at[1] >= ended_at[1] - ended_at[0] + 2, "the last round uses the reserve"
     restarts = legacy(server, clock=clock)
     refusal = restarts.error_text("works")
     assert "is repeated: 0, 1, 2, 3, 4, …." in refusal
     assert clock() - began < client.round_ms / 1_000
     [(_, fields)] = [each for each in restarts.observer.events if each[0] == "out_of_time"]
     assert {"0", "1"} <= {*fields["after"]}
+
+
+def test_of_two_answers_to_a_question_that_a_build_did_not_reach_the_first_one_counts():
+    def build(*asks: str) -> Server:
+        def tool(ctx: Context) -> str:
+            answers = [ctx.ask(*(Elicit(key, "?", str) for key in keys)) for keys in asks]
+            return "".join(map("".join, answers))
+
+        return server_of(tool)
+
+    client = Deployment(build("ab"))
+    asked = client.by(server=build("a", "c")).retry("tool", client.call("tool"), a="1", b="2")
+    last = client.by(server=build("a", "c", "b"))
+    assert text(last.retry("tool", asked, c="3", b="4")) == "132"
+
+
+def test_a_flow_ends_an_hour_after_its_first_state_however_often_it_continues():
+    def endless(ctx: Context) -> None:
+        for number in range(9):
+            ctx.elicit(f"q{number}", "More?", str)
+
+    client = Deployment(server_of(endless))
+    asked = client.call("endless")
+    for number in range(6):
+        client.clock.advance(590)
+        asked = client.retry("endless", asked, **{f"q{number}": "yes"})
+    client.clock.advance(100)
+    assert client.post_call("endless", {}, **next_round(asked, q6="yes"))["error"]["code"] == -32602
 
 
 def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_catches_it():

@@ -48,7 +48,6 @@ def test_answers_received_while_another_branch_runs_are_not_lost(answered):
     meanwhile.append(lambda: deployment.update(task_id, **{key: given[key] for key in answered}))
     queue.deliver_all()
     assert ran == ["reminded 0"]
-    assert queue.count == 3, "a worker, its wake-up, and the worker after the pass"
     left = {key: answer for key, answer in given.items() if key not in answered}
     if left:
         assert deployment.poll(task_id)["inputRequests"].keys() == left.keys()

@@ -37,7 +37,7 @@ def works_first(ctx: Context, label: str = "") -> None:
     ctx.run_as_task()
 
 
-@server.tool(task="required")
+@server.tool(task="optional")
 def asks_at_length(ctx: Context) -> bool:
     ctx.run_as_task()
     return ctx.confirm("sure", LONG)
@@ -74,3 +74,5 @@ def test_the_log_names_the_tool_and_the_questions_that_a_task_cannot_hold(client
     [(event, error)] = client.observer.failures
     assert event == "task_too_large"
     assert error.__notes__[-1].endswith("'asks_at_length': sure")
+    assert client.by(capabilities={}).call_error("asks_at_length")["code"] == -32603
+    assert client.failures == 2 * [event]
