@@ -55,12 +55,9 @@ def trace_context(meta: Mapping[str, Any]) -> TraceContext:
     return TraceContext.from_meta(meta)
 
 
-class ValidRequest(Struct, frozen=True):
+class ValidRequest(JsonRpcRequest, frozen=True):
     """A request that passed `validate_request`."""
 
-    id: RequestId
-    method: str
-    params: Mapping[str, Any]
     meta: RequestMeta
 
     @property
