@@ -199,8 +199,10 @@ def test_contents_without_json_form_are_refused_by_place(wrong):
 
 
 def test_a_content_block_becomes_the_contents():
-    [image], [text] = contents_of(Image(b"\x89P", "image/png")), contents_of(Text("a"))
-    assert image == {"uri": URI, "blob": "iVA=", "mimeType": "image/png"}
+    for block in (Image, Audio):
+        [binary] = contents_of(block(b"\x89P", "x/y"))
+        assert binary == {"uri": URI, "blob": "iVA=", "mimeType": "x/y"}
+    [text] = contents_of(Text("a"))
     assert text == {"uri": URI, "text": "a", "mimeType": "text/plain"}
     with pytest.raises(UsageError, match="ResourceLink"):
         contents_of(ResourceLink("b://c", "c"))
