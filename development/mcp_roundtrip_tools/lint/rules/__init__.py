@@ -38,7 +38,7 @@ RULES: Final = (
     Rule("MRT001", "Time or randomness outside the context", nondeterminism.check),
     Rule("MRT002", "The order of a set", order_of_sets.check),
     Rule("MRT003", "A missing await", awaits.check_missing),
-    Rule("MRT004", "An await of a synchronous context", awaits.check_needless),
+    Rule("MRT004", "A needless await", awaits.check_needless),
     Rule("MRT005", "The context inside a step", rounds.check_steps),
     Rule("MRT006", "A side effect outside a step", effects.check),
     Rule("MRT007", "A handler that catches the end of a round", rounds.check_handlers),

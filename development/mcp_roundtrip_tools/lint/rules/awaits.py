@@ -1,23 +1,17 @@
-"""MRT003 and MRT004: calls of an `AsyncContext` without `await`, and awaited calls of a `Context`."""
+"""MRT003 and MRT004: calls of an `AsyncContext` without `await`, and awaited calls that return the value."""
 
 import ast
 from collections.abc import Iterator
 
-from mcp_roundtrip_tools.lint.contexts import (
-    AWAITABLE,
-    ENDING,
-    HELPER,
-    NOTIFICATIONS,
-    ContextFunction,
-    Module,
-)
+from mcp_roundtrip_tools.lint.contexts import AWAITABLE, HELPER, ContextFunction, Module
 from mcp_roundtrip_tools.lint.source import Source, assignments
 
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}
 )
 _TASKS = frozenset({"asyncio.create_task", "asyncio.ensure_future", "asyncio.gather"})
-_TAKES_VALUES = (ENDING | NOTIFICATIONS) - {"gather"}
+_TAKES_VALUES = AWAITABLE - {"gather"}
+_SYNCHRONOUS = frozenset({"branch", "supports", "idempotency_key", "reference"})
 
 
 def check_missing(module: Module) -> Iterator[tuple[ast.AST, str]]:
@@ -92,13 +86,13 @@ def _is_result(source: Source, function: ContextFunction, node: ast.AST) -> bool
 
 
 def check_needless(module: Module) -> Iterator[tuple[ast.AST, str]]:
-    """Find awaited calls of a `Context`, whose methods return the value itself."""
+    """Find awaited calls that return the value itself: all of a `Context`, and some of an `AsyncContext`."""
     for function in module.functions:
         for call in function.calls:
-            is_awaited = isinstance(module.source.parents[call.node], ast.Await)
-            if is_awaited and call.is_async is False and call.method in AWAITABLE:
-                message = (
-                    f"{ast.unparse(call.node.func)}(…) of a Context returns the value itself: leave out "
-                    "`await`, or annotate the context as AsyncContext"
-                )
+            if not isinstance(module.source.parents[call.node], ast.Await):
+                continue
+            message = f"{ast.unparse(call.node.func)}(…) returns the value itself: leave out `await`"
+            if call.method in _SYNCHRONOUS:
                 yield call.node, message
+            elif call.is_async is False and call.method in AWAITABLE:
+                yield call.node, f"{message}, or annotate the context as AsyncContext"
