@@ -23,6 +23,11 @@ def review_change(language: str, framework: str = "", lines: int = 10) -> str:
 
 @server.resource("repo://{owner}")
 def repository(owner: str) -> str:
+    """A repository.
+
+    Args:
+        owner: A user or an organization.
+    """
     return owner
 
 
@@ -115,6 +120,11 @@ asking = Server("asking")
 @asking.resource("ask://whales", ttl_ms=60_000, cache_scope="public")
 def whales(ctx: Context) -> str:
     return ctx.elicit("why", "Why?", str)
+
+
+def test_the_description_of_a_template_has_the_texts_on_its_variables():
+    [template] = Player(server).request("resources/templates/list")["result"]["resourceTemplates"]
+    assert "owner: A user or an organization." in template["description"]
 
 
 def test_only_an_unknown_resource_has_its_uri_in_the_error():

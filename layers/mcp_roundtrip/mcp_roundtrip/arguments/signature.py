@@ -79,7 +79,7 @@ class Signature(Struct, frozen=True):
                 f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
                 "keep one of them"
             )
-        prose, descriptions = _docstring(function)
+        prose, descriptions = parse_docstring(docstring(function))
         if replaced := _replaced_texts(parameters, descriptions):
             prose = "\n".join([prose, "", "Args:", *replaced]).strip()
         return cls(
@@ -141,11 +141,10 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
-def _docstring(function: Callable[..., Any]) -> tuple[str, Mapping[str, str]]:
-    """Return the parsed docstring: for a callable object that of its `__call__` or of its class."""
+def docstring(function: Callable[..., Any]) -> str:
+    """Return the docstring: for a callable object that of its `__call__` or of its class."""
     target, definition = unwrap_function(function), _definition(function)
-    text = definition.__doc__ or (None if definition is target else type(target).__doc__)
-    return parse_docstring(text or "")
+    return definition.__doc__ or (None if definition is target else type(target).__doc__) or ""
 
 
 def _replaced_texts(parameters: Iterable[inspect.Parameter], descriptions: Mapping[str, str]) -> list[str]:

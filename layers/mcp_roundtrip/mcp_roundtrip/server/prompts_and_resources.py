@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from inspect import cleandoc
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from mcp_roundtrip.arguments.signature import call_parameters
+from mcp_roundtrip.arguments.signature import call_parameters, docstring
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
 from mcp_roundtrip.content.tool_results import return_type
@@ -94,6 +95,12 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def template(self) -> UriTemplate:
         """The parsed URI template. Raises DefinitionError."""
         return UriTemplate.parse(self.name)
+
+    @property
+    def described(self) -> Mapping[str, str]:
+        """The whole docstring: a ResourceTemplate has no other member for the texts on its variables."""
+        text = cleandoc(docstring(self.function))
+        return {"description": text} if text else {}
 
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
