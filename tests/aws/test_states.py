@@ -86,15 +86,20 @@ def test_with_delegated_signing_sealing_works_during_an_outage_while_the_certifi
 
 @only(DELEGATED)
 def test_no_request_fails_if_kms_recovers_before_the_certificate_expires(deployed, strict_kms, kms, clock):
-    issued = []
+    issued, failed = [], []
     codec = deployed.environment(
-        kms, clock, random=lambda: 0.0, on_issued=lambda jti, expires_at: issued.append(expires_at)
+        kms,
+        clock,
+        random=lambda: 0.0,
+        on_issued=lambda jti, expires_at: issued.append(expires_at),
+        on_failed=lambda error: failed.append(error.reason),
     )
     seal(codec)
     clock.now = NOW + WINDOW_S * 2 / 3
     strict_kms.fail_next(1, operation="Sign")
     seal(codec)
-    assert len(issued) == 1
+    seal(codec)
+    assert (len(issued), failed) == (1, ["ThrottlingException"]), "no second call in the pause"
     clock.now += RENEWAL_RETRY_S
     seal(codec)
     assert issued == [NOW + LIFETIME_S, int(clock.now) + LIFETIME_S]

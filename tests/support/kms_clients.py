@@ -77,10 +77,12 @@ class Deployment:
         *,
         random: Callable[[], float] = kernel_random,
         on_issued: Callable[[str, int], None] = lambda jti, expires_at: None,
+        on_failed: Callable[[KeyServiceError], None] = lambda error: None,
     ) -> RequestStateCodec:
         """Return the codec of a new execution environment, which has not called KMS yet."""
         settings = load_settings(self.variables)
-        protection = StateProtection(settings, OneClient(kms), clock, secrets.token_bytes, on_issued)
+        ports = (OneClient(kms), clock, secrets.token_bytes, on_issued, on_failed)
+        protection = StateProtection(settings, *ports)
         with patch.object(state_codec_factory, "kernel_random", random):
             return protection.codec
 

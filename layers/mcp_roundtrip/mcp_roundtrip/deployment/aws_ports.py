@@ -15,7 +15,7 @@ from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.ports import AuditLog, Observer
 from mcp_roundtrip.deployment.settings import Audit, Settings
 from mcp_roundtrip.engine.deadline import retries_end_at_ms
-from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 
 if TYPE_CHECKING:
     from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
@@ -49,10 +49,14 @@ class AwsPorts(Struct, dict=True, eq=False):  # dict: for cached_property
     def protection(self) -> StateProtection:
         from mcp_roundtrip.deployment.state_codec_factory import StateProtection  # imports cryptography
 
-        return StateProtection(self.settings, self.clients, time.time, os.urandom, self._log_certificate)
+        logs = (self._log_certificate, self._log_failed_renewal)
+        return StateProtection(self.settings, self.clients, time.time, os.urandom, *logs)
 
     def _log_certificate(self, certificate: str, expires_at: int) -> None:
         self.observer.record("certificate_issued", certificate=certificate, expires_at=expires_at)
+
+    def _log_failed_renewal(self, error: KeyServiceError) -> None:
+        self.observer.record("key_renewal_failed", reason=error.reason, problem=str(error))
 
     @cached_property
     def tasks(self) -> Tasks:

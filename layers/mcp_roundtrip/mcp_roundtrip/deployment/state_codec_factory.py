@@ -13,7 +13,7 @@ from mcp_roundtrip.aws.client_interface import AwsClient, ClientFactory
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, pinned_half
 from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
-from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
 from mcp_roundtrip.state.delegated_signing import Delegation, TrustedKeys
@@ -27,7 +27,8 @@ _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
 class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
     """The codec of states and the signer of links, with their KMS keys. Each is created at its first use.
 
-    `clock` returns epoch seconds. `on_certificate_issued` takes the id and the expiry of a new certificate.
+    `clock` returns epoch seconds. `on_certificate_issued` takes the id and the expiry of a new certificate,
+    `on_renewal_failed` why a key was not renewed, while the old one is still used.
     """
 
     settings: Settings
@@ -35,6 +36,7 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
     clock: Callable[[], float]
     random_bytes: Callable[[int], bytes]
     on_certificate_issued: Callable[[str, int], None]
+    on_renewal_failed: Callable[[KeyServiceError], None] = lambda error: None
 
     @cached_property
     def codec(self) -> RequestStateCodec:
@@ -63,7 +65,7 @@ class StateProtection(Struct, dict=True, eq=False):  # dict: for cached_property
 
     @cached_property
     def _renewals(self) -> Backoff:
-        return Backoff(self.clock)
+        return Backoff(self.clock, on_failure=self.on_renewal_failed)
 
     @cached_property
     def _limits(self) -> Limits:

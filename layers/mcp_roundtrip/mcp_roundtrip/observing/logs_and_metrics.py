@@ -96,6 +96,7 @@ WARNING_EVENTS: Final = frozenset(
         "answer_refused",
         "answers_ignored",
         "asked_after_steps",
+        "key_renewal_failed",
         "lease_lost",
         "out_of_time",
         "question_changed",

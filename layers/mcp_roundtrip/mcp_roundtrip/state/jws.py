@@ -140,12 +140,19 @@ def renewal_time(start: float, end: float, random: float) -> float:
 class Backoff:
     """Makes calls for keys, and pauses after a failed one: each blocks its request until the SDK times out.
 
-    The pause doubles from `first_pause_s` up to a minute. `clock` returns epoch seconds.
+    The pause doubles from `first_pause_s` up to a minute. `clock` returns epoch seconds. `on_failure` takes
+    the error of each failed call.
     """
 
-    def __init__(self, clock: Callable[[], float], first_pause_s: int = RENEWAL_RETRY_S) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        first_pause_s: int = RENEWAL_RETRY_S,
+        on_failure: Callable[[KeyServiceError], None] = lambda error: None,
+    ) -> None:
         self._clock = clock
         self._first_pause_s = first_pause_s
+        self._on_failure = on_failure
         self._pause_s = 0
         self._failed_at = 0.0
         self._failure = ("", "")
@@ -161,6 +168,7 @@ class Backoff:
             self._failure = (error.reason, str(error))
             self._pause_s = min(2 * self._pause_s, RENEWAL_RETRY_S) or self._first_pause_s
             self._failed_at = self._clock()  # after the call, which may have taken longer than the pause
+            self._on_failure(error)
             raise
         self._pause_s = 0
         return result
