@@ -17,6 +17,7 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
+    is_trustworthy,
     json_object,
     member,
 )
@@ -113,8 +114,8 @@ def check_issuer(endpoint: Endpoint, metadata: Mapping[str, Any], findings: Find
     if not metadata:
         return {}
     issuer = _texts(metadata["authorization_servers"])[0]
-    urls = build_oauth_authorization_server_metadata_discovery_urls(issuer, endpoint.url)
-    url, document = _first_document(endpoint, urls)
+    build = build_oauth_authorization_server_metadata_discovery_urls  # fails for a malformed URL
+    url, document = _first_document(endpoint, build(issuer, endpoint.url) if is_trustworthy(issuer) else [])
     if document is None:
         findings.wrong(
             "issuer", f"The authorization server {issuer} publishes no metadata: clients cannot sign in."

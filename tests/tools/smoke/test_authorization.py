@@ -68,6 +68,13 @@ def test_an_authorization_server_at_which_clients_cannot_sign_in_is_described(
     assert text in found["issuer"].text
 
 
+def test_an_authorization_server_with_a_malformed_url_publishes_no_metadata():
+    with scripted() as server:
+        resource = {"resource": f"{server.url}/mcp", "authorization_servers": ["https://[x"]}
+        server.script += [refusal(), respond(200, resource)]
+        assert findings_of(Settings(f"{server.url}/mcp"))["issuer"].status == "wrong"
+
+
 def with_secret(running, issuer, token_endpoint):
     """Return the last finding if the authorization server has this metadata, and the client a secret."""
     document = {"issuer": issuer, "token_endpoint": token_endpoint}
