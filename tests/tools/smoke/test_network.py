@@ -43,6 +43,12 @@ def test_a_host_without_an_address_and_a_port_without_a_server_are_named():
         assert "refused" in the_fault(Settings(f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")).text
 
 
+@pytest.mark.parametrize("proxy", ["http", "socks5"])
+def test_a_proxy_of_the_environment_that_does_not_answer_is_a_finding(proxy, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", f"{proxy}://127.0.0.1:9")
+    assert the_fault(Settings("https://tools.example/mcp")).check == "connection"
+
+
 BROKEN: dict[str, tuple[Reply, str]] = {
     "closes the connection": (reset, "reset"),
     "speaks another protocol": (send(b"SSH-2.0-OpenSSH_9.2\r\n", close=True), "without sending"),
