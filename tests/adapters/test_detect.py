@@ -54,6 +54,7 @@ def test_no_event_can_match_two_sources(one: EventSource, other: EventSource) ->
 
 
 POST = {"http": {"method": "POST"}}
+AUTHORIZER_1_0 = {"type": "REQUEST", "path": "/", "httpMethod": "GET", "requestContext": {"identity": {}}}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +64,8 @@ POST = {"http": {"method": "POST"}}
         {"version": "1.0", "requestContext": POST},
         {"version": "2.0", "requestContext": {"elb": {}}},
         {"version": "2.0", "type": "REQUEST", "requestContext": POST},
+        {**AUTHORIZER_1_0, "version": "1.0"},
+        {**AUTHORIZER_1_0, "resource": "/mcp"},
     ],
 )
 def test_any_other_value_and_an_incomplete_event_are_refused(event: Any) -> None:

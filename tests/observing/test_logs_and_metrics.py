@@ -74,6 +74,12 @@ def test_a_line_that_cannot_be_written_fails_no_request(lines, event, value):
     assert [line["internal_error"] for line in found if "internal_error" in line] == [[1.0]] * 2
 
 
+def test_the_reason_of_an_event_is_a_dimension_of_its_metric_but_not_that_of_an_answer(lines):
+    for event in ("state_refused", "answer_refused"):
+        LogObserver().record(event, reason="q.action must be accept")
+    assert ["reason" in line for line in lines() if "_aws" in line] == [True, False]
+
+
 def test_values_that_cannot_be_redacted_fail_no_request(lines):
     def values() -> list[Any]:
         raise RuntimeError

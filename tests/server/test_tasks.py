@@ -8,7 +8,7 @@ from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player
-from support.client_requests import FORMS, TASKS, refused, responses
+from support.client_requests import FORMS, TASKS, refused
 from support.deployment import Deployment
 from support.task_tools import run_step
 
@@ -52,13 +52,6 @@ def test_an_unknown_id_is_invalid_params(deployment, method):
     for task_id in (*unknown, *similar, None, 7, True, [known], {"id": known}):
         assert refused(send(deployment, method, task_id)) == (400, -32602), task_id
     assert deployment.error(method, inputResponses={})["code"] == -32602
-
-
-def test_each_poll_has_every_request_that_is_not_answered(deployment):
-    task_id = deployment.run_task("asks_twice")
-    for asked, answers in (["name", "size"], {}), (["name", "size"], {"name": "Ada"}), (["size"], {}):
-        assert [*deployment.poll(task_id)["inputRequests"]] == asked
-        deployment.update(task_id, **responses(**answers))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -166,23 +166,6 @@ def test_a_transition_counts_the_version_and_leaves_a_legal_task():
             assert became.wake_at_ms is not None or became.work_state is not WorkState.SLEEPING, (name, state)
 
 
-def test_a_repeated_transition_is_refused():
-    repeatable = ("progress", "reset attempts", "renew")
-    made_twice = [
-        (name, state)
-        for name, (change, states) in APPLY.items()
-        for state in states
-        if not name.startswith(repeatable) and apply_change(change, after(ITEMS[state], change)) is not None
-    ]
-    assert made_twice == []
-
-
-@pytest.mark.parametrize("name", ["progress", "reset attempts", "renew"])
-def test_an_idempotent_transition_may_be_repeated(name):
-    change, _ = APPLY[name]
-    assert after(LEASED, change, change) == after(LEASED, change)
-
-
 @pytest.mark.parametrize("name", sorted(OPEN))
 @pytest.mark.parametrize(
     ("end", "status"),
