@@ -13,9 +13,9 @@ from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
+from mcp_roundtrip.tasks.lost_workers import Dispatcher
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import TaskStore
-from mcp_roundtrip.tasks.watchdog import Dispatcher
 
 ANSWER = {"action": "accept", "content": {"value": True}}
 

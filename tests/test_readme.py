@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip_testing import WITH_TASKS, Player, crashes
-from mcp_roundtrip_tools.growth.commands import plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.lint.checking import main as lint
 from mcp_roundtrip_tools.new.command import render

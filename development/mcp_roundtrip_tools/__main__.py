@@ -32,9 +32,11 @@ COMMANDS: Mapping[str, Command] = {
     "run": Command("run.command", "serve template.yaml on this computer"),
     "call": Command("call.command", "call a tool, and answer its questions here"),
     "invoke": Command("invoke.command", "run a function with an event, without Docker"),
-    "new-tool": Command("growth.commands", "add a tool to a function", "new_tool"),
-    "new-function": Command("growth.commands", "add a function with a role of its own", "new_function"),
-    "add": Command("growth.add_part", "add a GitHub workflow that deploys, or CloudFront"),
+    "new-tool": Command("growth.new_tool_and_function", "add a tool to a function", "new_tool"),
+    "new-function": Command(
+        "growth.new_tool_and_function", "add a function with a role of its own", "new_function"
+    ),
+    "add": Command("growth.add_pipeline_or_edge", "add a GitHub workflow that deploys, or CloudFront"),
     "upgrade": Command("new.upgrade", "replace platform/ by that of the package"),
     "lint": Command("lint.checking", "find code that differs when a tool is replayed"),
     "catalog": Command("catalog.catalog", "write the front door's catalog, manifests of skills"),

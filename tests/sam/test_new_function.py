@@ -6,7 +6,7 @@ tests/tools/growth compares what they add with the examples.
 import shutil
 import sys
 
-from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from support.project import ROOT, TASK_TOOL, TOOL, copy_project
 from support.sam_build import SAM, run

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip.server.features_and_views import read_question_app
+from mcp_roundtrip.server.features_and_app_views import read_question_app
 from support import skips, stored_tasks
 from support.browser import RunProgram
 

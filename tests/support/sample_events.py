@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mcp_roundtrip_tools.invoke.rounds import task_of
+from mcp_roundtrip_tools.invoke.next_event import task_of
 from mcp_roundtrip_tools.run.http.messages import Respond
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.services.aws_endpoint import lead_to_services

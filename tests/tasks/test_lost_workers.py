@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
+from mcp_roundtrip.tasks.lost_workers import MAX_REDISPATCH_MS
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.transitions import MAX_ATTEMPTS
-from mcp_roundtrip.tasks.watchdog import MAX_REDISPATCH_MS
 from support.lost_workers import STEPS, TIMEOUT_S, Loss, Worker, World
 
 DELIVERIES = ("invoke", "queue")

@@ -18,7 +18,7 @@ from mcp_roundtrip_tools.console.admission import (
     refuse_strangers,
     without_browser,
 )
-from mcp_roundtrip_tools.console.application import (
+from mcp_roundtrip_tools.console.running_application import (
     describe_application,
     edit_sources,
     invoke_function,

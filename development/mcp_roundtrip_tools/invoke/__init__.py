@@ -1,1 +1,1 @@
-"""Run a function of template.yaml with an event, without Docker. `rounds` makes the next round's event."""
+"""Run a function of template.yaml with an event, without Docker. `next_event` makes the next round's."""

@@ -16,7 +16,7 @@ from mcp_roundtrip_tools.call.questions import Questions, add_answer_options, gi
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.http import LOOPBACK, Unreachable, member, request
 from mcp_roundtrip_tools.client.terminal_text import Styles, printable_json, wants_colours
-from mcp_roundtrip_tools.invoke.rounds import called_name, next_event, task_of
+from mcp_roundtrip_tools.invoke.next_event import called_name, next_event, task_of
 from mcp_roundtrip_tools.run.app import Invoked, invoke_with_log
 from mcp_roundtrip_tools.run.observation.records import Event, Note, Printed
 from mcp_roundtrip_tools.run.options import DEFAULT_PORT, add_template_options, read_env_options, read_port

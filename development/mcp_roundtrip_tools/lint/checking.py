@@ -14,8 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mcp_roundtrip_tools.lint.contexts import Module
+from mcp_roundtrip_tools.lint.parsed_module import (
+    ModuleError,
+    Source,
+    modules_in,
+    read_module,
+    reporting_errors,
+)
 from mcp_roundtrip_tools.lint.rules import RULES, UNREASONED
-from mcp_roundtrip_tools.lint.source import ModuleError, Source, modules_in, read_module, reporting_errors
 
 _NOQA = re.compile(r"#\s*noqa:\s*(?P<codes>[A-Z]+[0-9]+(?:\s*,\s*[A-Z]+[0-9]+)*)(?P<reason>[^#]*)")
 _OURS = re.compile(r"MRT\d+")

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of, unwrapped
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, arguments, own_nodes, parameters
+from mcp_roundtrip_tools.lint.parsed_module import (
+    FunctionNode,
+    Source,
+    argument,
+    arguments,
+    own_nodes,
+    parameters,
+)
 
 QUESTIONS: Final = frozenset({"elicit", "confirm", "elicit_url", "sample", "list_roots", "request", "ask"})
 VALUES: Final = frozenset({"now", "uuid", "random", "signed_link"})

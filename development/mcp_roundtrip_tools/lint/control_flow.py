@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.name_resolution import called_function
-from mcp_roundtrip_tools.lint.source import FunctionNode, Loop, Source
+from mcp_roundtrip_tools.lint.parsed_module import FunctionNode, Loop, Source
 
 _CONDITIONS: Final = (
     *(ast.If, ast.IfExp, ast.BoolOp, ast.ExceptHandler, ast.match_case, ast.While, ast.Lambda),

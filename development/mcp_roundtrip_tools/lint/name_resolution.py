@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 from typing import Final
 
-from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source
+from mcp_roundtrip_tools.lint.parsed_module import Definition, FunctionNode, Source
 
 _MAX_NAMES: Final = 20
 """Names that are followed from one to the next. They may refer to each other."""

@@ -25,7 +25,7 @@ from mcp_roundtrip_tools.client.sample_values import sample_answer
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.deploy.environments import INSTALLED
 from mcp_roundtrip_tools.events import write
-from mcp_roundtrip_tools.invoke.rounds import Requests, next_event, requests_of, task_of
+from mcp_roundtrip_tools.invoke.next_event import Requests, next_event, requests_of, task_of
 from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.options import add_template_options, read_env_options

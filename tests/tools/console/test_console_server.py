@@ -8,7 +8,7 @@ import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.console.admission import ApiRequest
-from mcp_roundtrip_tools.console.application import describe_application
+from mcp_roundtrip_tools.console.running_application import describe_application
 from mcp_roundtrip_tools.console.tasks import task_keys
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY
 from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.events import main as events
-from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.lint.checking import main as lint
 from mcp_roundtrip_tools.new.command import render

@@ -5,8 +5,8 @@ import pytest
 
 from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import main as catalog
-from mcp_roundtrip_tools.growth.commands import new_tool as main
-from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import new_tool as main
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan_tool
 from mcp_roundtrip_tools.growth.written_files import GrowthError, write
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load

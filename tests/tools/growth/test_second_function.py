@@ -6,7 +6,7 @@ import pytest
 
 from mcp_roundtrip import Server
 from mcp_roundtrip_testing.execution_environments import load_module
-from mcp_roundtrip_tools.growth.commands import plan_function
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function
 from mcp_roundtrip_tools.growth.written_files import GrowthError, write
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import contents, edit

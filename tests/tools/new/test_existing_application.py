@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.run.app import LocalApp

@@ -11,7 +11,7 @@ from shutil import copytree
 
 import pytest
 
-from mcp_roundtrip_tools.growth.commands import plan_tool
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.model import (

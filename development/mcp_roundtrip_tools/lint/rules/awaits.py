@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from mcp_roundtrip_tools.lint.contexts import AWAITABLE, HELPER, ContextFunction, Module
-from mcp_roundtrip_tools.lint.source import Source, assignments
+from mcp_roundtrip_tools.lint.parsed_module import Source, assignments
 
 _NEEDS_VALUE = frozenset(
     {"str", "int", "float", "bool", "len", "list", "tuple", "sorted", "print", "repr", "next"}

@@ -7,7 +7,7 @@ from typing import Final
 from mcp_roundtrip_tools.lint.contexts import Module, has_context
 from mcp_roundtrip_tools.lint.control_flow import certain_calls, runs_again
 from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of
-from mcp_roundtrip_tools.lint.source import (
+from mcp_roundtrip_tools.lint.parsed_module import (
     Definition,
     FunctionNode,
     Source,

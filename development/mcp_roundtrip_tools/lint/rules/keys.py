@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mcp_roundtrip_tools.lint.contexts import QUESTION_CLASSES, ContextFunction, Module
 from mcp_roundtrip_tools.lint.control_flow import can_follow, certain_calls, is_conditional
 from mcp_roundtrip_tools.lint.name_resolution import definition_of
-from mcp_roundtrip_tools.lint.source import Comprehension, Loop, Source, argument, arguments, names_in
+from mcp_roundtrip_tools.lint.parsed_module import Comprehension, Loop, Source, argument, arguments, names_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.name_resolution import definition_of
-from mcp_roundtrip_tools.lint.source import (
+from mcp_roundtrip_tools.lint.parsed_module import (
     Definition,
     FunctionNode,
     Source,

@@ -7,8 +7,8 @@ from typing import Final
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
 from mcp_roundtrip_tools.lint.control_flow import runs_again
 from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of
+from mcp_roundtrip_tools.lint.parsed_module import Source, arguments, assignments, own_nodes, returned
 from mcp_roundtrip_tools.lint.rules.effects import GENERATORS, origin_of
-from mcp_roundtrip_tools.lint.source import Source, arguments, assignments, own_nodes, returned
 
 _TIME: Final = 'write `ctx.now("…")`, which is recorded'
 _UUID: Final = 'write `ctx.uuid("…")`, which is recorded'

@@ -6,8 +6,8 @@ from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import QUESTIONS, ContextCall, ContextFunction, Module
 from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of, unwrapped
+from mcp_roundtrip_tools.lint.parsed_module import Comprehension, Source, own_nodes
 from mcp_roundtrip_tools.lint.rules.effects import PATH, origin_of
-from mcp_roundtrip_tools.lint.source import Comprehension, Source, own_nodes
 
 _SETS: Final = frozenset({"set", "frozenset"})
 _SET_OPERATIONS: Final = (ast.BitOr, ast.BitAnd, ast.Sub, ast.BitXor)

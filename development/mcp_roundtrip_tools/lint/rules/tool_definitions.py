@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcp_roundtrip.server.definition_lint import exceeded_limits
 from mcp_roundtrip_tools.lint.contexts import Module
 from mcp_roundtrip_tools.lint.name_resolution import class_named, definition_of, lineage, unwrapped
-from mcp_roundtrip_tools.lint.source import Definition, FunctionNode, Source, argument, parameters
+from mcp_roundtrip_tools.lint.parsed_module import Definition, FunctionNode, Source, argument, parameters
 
 _FIELD_BASES: Final = frozenset(
     {"pydantic.BaseModel", "typing.TypedDict", "typing_extensions.TypedDict", "typing.NamedTuple"}

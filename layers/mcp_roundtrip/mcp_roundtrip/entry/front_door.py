@@ -37,7 +37,7 @@ from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
 from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.endpoint import Endpoint, error_response
-from mcp_roundtrip.server.features_and_views import Features
+from mcp_roundtrip.server.features_and_app_views import Features
 from mcp_roundtrip.server.invocation_types import Invocation, log_fault
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,

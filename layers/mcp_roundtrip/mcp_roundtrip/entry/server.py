@@ -18,7 +18,7 @@ from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server.call_rounds import run_call
 from mcp_roundtrip.server.decorator_options import check_scopes
 from mcp_roundtrip.server.endpoint import Endpoint
-from mcp_roundtrip.server.features_and_views import Features
+from mcp_roundtrip.server.features_and_app_views import Features
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     DEFAULT_CHANNELS,

@@ -41,8 +41,8 @@ from mcp_roundtrip.server.invocation_types import Invocation, Operation, interna
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, read_call
+from mcp_roundtrip.tasks.lost_workers import EndReason
 from mcp_roundtrip.tasks.model import Status, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.watchdog import EndReason
 
 TASK_CHANGES: Final = frozenset({TASKS_UPDATE, TASKS_CANCEL, TASKS_INPUT_RESPONSE})
 """The methods that change a task. Polls are not recorded."""
@@ -299,7 +299,7 @@ def work_with_audit(
 
 
 def with_audited_ends(ports: Ports, correlation_id: str) -> Ports:
-    """Return ports that record the end of each task that no worker ends (see `tasks.watchdog.OnEnding`).
+    """Return ports that record the end of each task that no worker ends (see `tasks.lost_workers.OnEnding`).
 
     The process that notices the end writes the record: a poll, a wake-up or a worker. All processes that
     notice it at the same time write the same record id and outcome. If the `begun` line cannot be stored, the

@@ -28,7 +28,7 @@ from mcp_roundtrip.protocol.results import call_tool_result
 from mcp_roundtrip.protocol.session_id import NONCE_BYTES, SessionId
 from mcp_roundtrip.server.admission import require_capabilities
 from mcp_roundtrip.server.call_plan import ClientAbilities, Plan
-from mcp_roundtrip.server.features_and_views import Features
+from mcp_roundtrip.server.features_and_app_views import Features
 from mcp_roundtrip.server.lists import FeatureList, ToolList
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext

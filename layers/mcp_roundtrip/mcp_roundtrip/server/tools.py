@@ -36,7 +36,7 @@ from mcp_roundtrip.server.request_types import CallParams, Feature, FeatureCall,
 
 
 class Tool(Feature, frozen=True, kw_only=True):
-    """A registered tool. `view` is the document in which its results are shown (see `features_and_views`)."""
+    """A registered tool. `view` is the document of its results (see `features_and_app_views`)."""
 
     kind = "tool"
 

@@ -1,6 +1,6 @@
 """Create, get, update and cancel tasks for clients.
 
-A poll is also the watchdog: `get` dispatches a worker for a task whose worker was lost or whose sleep ended.
+`get` also dispatches a worker for a task whose worker was lost or whose sleep ended.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from mcp_roundtrip.tasks.call_and_journal_items import (
     with_result,
 )
 from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
+from mcp_roundtrip.tasks.lost_workers import Watchdog
 from mcp_roundtrip.tasks.model import (
     CLIENT,
     RETENTION_MS,
@@ -41,7 +42,6 @@ from mcp_roundtrip.tasks.model import (
     task_id_in,
     task_partition_key,
 )
-from mcp_roundtrip.tasks.watchdog import Watchdog
 
 
 class UnknownTask(McpRoundtripError):

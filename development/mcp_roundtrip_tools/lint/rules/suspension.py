@@ -7,7 +7,7 @@ from typing import Final
 from mcp_roundtrip_tools.lint.contexts import RECORDED, ContextFunction, Module, kind_of
 from mcp_roundtrip_tools.lint.control_flow import runs_again
 from mcp_roundtrip_tools.lint.name_resolution import called_function, definition_of
-from mcp_roundtrip_tools.lint.source import FunctionNode, Source, argument, own_nodes, walk
+from mcp_roundtrip_tools.lint.parsed_module import FunctionNode, Source, argument, own_nodes, walk
 
 
 def check_steps(module: Module) -> Iterator[tuple[ast.AST, str]]:

@@ -4,7 +4,7 @@ from base64 import b64decode, b64encode
 import pytest
 
 from mcp_roundtrip_tools.call.errors import CallFailed, Status
-from mcp_roundtrip_tools.invoke.rounds import next_event
+from mcp_roundtrip_tools.invoke.next_event import next_event
 
 MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "t", "_meta": {"a": "é"}}}
 ASKS = {"jsonrpc": "2.0", "id": 1, "result": {"resultType": "input_required", "requestState": "S"}}

@@ -5,8 +5,8 @@ import pytest
 
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.catalog.catalog import main as catalog
-from mcp_roundtrip_tools.growth.add_part import main, plan_part
-from mcp_roundtrip_tools.growth.commands import plan_function, plan_tool
+from mcp_roundtrip_tools.growth.add_pipeline_or_edge import main, plan_part
+from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan_tool
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents, edit
