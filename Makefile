@@ -135,6 +135,9 @@ endif
 # The set-up compiles no module, so Python has to keep what it compiles: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Some hosts, such as Gitpod, set it for all users; pip refuses it in a virtual environment.
+export PIP_USER := 0
+
 # sam runs make, which must not inherit the variables and flags of this one.
 unexport MAKEFLAGS
 export SAM_CLI_TELEMETRY := 0

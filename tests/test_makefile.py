@@ -158,6 +158,15 @@ def test_an_index_that_pip_is_configured_for_is_used(tmp_path):
     assert "/uv " not in done.stdout
 
 
+@pytest.mark.parametrize("makefile", MAKEFILES.values(), ids=MAKEFILES.keys())
+def test_pip_installs_into_the_virtual_environment_where_its_default_is_the_home_of_the_user(
+    makefile, tmp_path
+):
+    (tmp_path / "more.mk").write_text("show:\n\t@echo $$PIP_USER\n")
+    shutil.copy(makefile, tmp_path)
+    assert run_make(tmp_path, "-f", "Makefile", "-f", "more.mk", "show", PIP_USER="yes").stdout == "0\n"
+
+
 def test_only_the_command_line_names_users_of_make_run(tmp_path):
     """Every shell has a variable USER."""
     venv = f"PYTHON={sys.executable}"
