@@ -97,3 +97,9 @@ def pytest_collection_finish():
 def anyio_backend():
     """The event loop of tests with the mark `anyio`."""
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folder_of_inner_sessions(tmp_path_factory):
+    """Keep sessions that tests start from deleting the files of earlier ones, which takes them a minute."""
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path_factory.mktemp("sessions"))
