@@ -145,7 +145,7 @@ export SAM_CLI_TELEMETRY := 0
 # Every shell has a variable USER, so only the command line counts.
 is_given = $(filter command,$(firstword $(origin $(1))))
 
-# Such as an interpreter without pip: Debian's has no ensurepip before python3-venv is installed.
+# Deletes what a failed command wrote, such as an interpreter without pip, if Debian's python3-venv is missing.
 .DELETE_ON_ERROR:
 
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \

@@ -10,9 +10,10 @@ import pytest
 from mcp_roundtrip import Context, Principal, Server
 from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment import wiring
+from mcp_roundtrip.deployment.aws_ports import AwsPorts, make_clients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import SettingsError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip_testing.ports import RecordingObserver
 from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.client_requests import next_round, text
@@ -86,6 +87,16 @@ def test_each_certificate_is_logged_with_the_id_that_revokes_it(kms, monkeypatch
     ((_, fields),) = [event for event in observer.events if event[0] == "certificate_issued"]
     assert fields["expires_at"] > 0
     assert not resumes(deploy(**deployed, revoked_certificates=fields["certificate"]), asked)
+
+
+def test_a_key_that_kms_does_not_renew_is_logged(kms):
+    observer = RecordingObserver()
+    settings = load_settings(environment(state_key_arn=signing_key(kms), **UNENCRYPTED))
+    ports = AwsPorts(settings, observer, make_clients(settings, observer, None))
+    ports.protection.on_renewal_failed(KeyServiceError("key_disabled", "The key is disabled."))
+    assert observer.events == [
+        ("key_renewal_failed", {"reason": "key_disabled", "problem": "The key is disabled."})
+    ]
 
 
 def test_times_of_renewals_differ_between_environments():

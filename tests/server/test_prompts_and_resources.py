@@ -22,10 +22,11 @@ def review_change(language: str, framework: str = "", lines: int = 10) -> str:
 
 
 @server.resource("repo://{owner}")
-def repository(owner: str) -> str:
+def repository(ctx: Context, owner: str) -> str:
     """A repository.
 
     Args:
+        ctx: The context of the call.
         owner: A user or an organization.
     """
     return owner
@@ -124,7 +125,7 @@ def whales(ctx: Context) -> str:
 
 def test_the_description_of_a_template_has_the_texts_on_its_variables():
     [template] = Player(server).request("resources/templates/list")["result"]["resourceTemplates"]
-    assert "owner: A user or an organization." in template["description"]
+    assert template["description"] == "A repository.\n\nArgs:\n    owner: A user or an organization."
 
 
 def test_only_an_unknown_resource_has_its_uri_in_the_error():

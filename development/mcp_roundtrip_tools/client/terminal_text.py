@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,8 +45,9 @@ def one_line(text: str) -> str:
 
 
 def printable_json(value: Any) -> str:
-    """Return JSON on one line, in which control characters are escapes."""
-    text = json.dumps(value, ensure_ascii=False)
+    """Return JSON on one line, in which control characters are escapes, and all that a locale may lack."""
+    is_unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not is_unicode)
     return "".join(each if each.isprintable() else json.dumps(each)[1:-1] for each in text)
 
 

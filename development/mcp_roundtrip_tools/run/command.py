@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 _DESCRIPTORS: Final = 1024
-"""Those of a process on Linux and Lambda. On macOS there are 256, and each environment needs three here."""
+"""Open files: on Linux and Lambda 1,024 are usual, on macOS 256, and each environment needs three here."""
 
 _PORT_PROBLEMS: Final = {
     errno.EADDRINUSE: "is in use: stop the process that uses it, or",

@@ -118,7 +118,8 @@ def check_issuer(endpoint: Endpoint, metadata: Mapping[str, Any], findings: Find
     url, document = _first_document(endpoint, build(issuer, endpoint.url) if is_trustworthy(issuer) else [])
     if document is None:
         findings.wrong(
-            "issuer", f"The authorization server {issuer} publishes no metadata: clients cannot sign in."
+            "issuer",
+            f"The authorization server {issuer} has no metadata or a wrong URL: clients cannot sign in.",
         )
         return {}
     if document.get("issuer") != issuer:

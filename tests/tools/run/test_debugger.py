@@ -6,7 +6,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
 
+from mcp_roundtrip_tools.run.execution.debugged_runtime import LIMITS
 from support.sam_applications import ONE_SERVER, rpc
 
 TEMPLATE = ONE_SERVER.replace("Timeout: 20", "Timeout: 1").replace("none}", "none, LOG_LEVEL: INFO}")
@@ -68,6 +70,11 @@ def at_a_terminal(template, *arguments):
         process.terminate()
         assert process.wait(20) == 0
         os.close(ours)
+
+
+def test_the_limits_that_a_debugger_lifts_are_those_of_the_layer():
+    for module, (name, _) in LIMITS.items():
+        assert hasattr(import_module(module), name)
 
 
 def test_a_breakpoint_in_a_tool_stops_at_the_terminal(template):

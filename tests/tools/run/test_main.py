@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from resource import RLIMIT_NOFILE, getrlimit, setrlimit
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -65,8 +66,11 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, number):
 
 def test_a_small_limit_of_descriptors_is_raised(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    usual, most = getrlimit(RLIMIT_NOFILE)
     limited = f"ulimit -Sn 256 && exec {shlex.join(command(tmp_path, '--port', '0'))}"  # as on macOS
     with ExitStack() as stack:
+        stack.callback(setrlimit, RLIMIT_NOFILE, (usual, most))
+        setrlimit(RLIMIT_NOFILE, (1024, most))
         process = stack.enter_context(
             subprocess.Popen(limited, shell=True, stdout=subprocess.PIPE, text=True)
         )

@@ -50,7 +50,7 @@ def test_a_refused_token_leads_to_the_log(running):
 
 
 ISSUERS: dict[str, tuple[Response, str, str]] = {
-    "no metadata": (Response(404), "wrong", "publishes no metadata"),
+    "no metadata": (Response(404), "wrong", "has no metadata"),
     "another name": (Response(200, body=b'{"issuer": "https://o.example"}'), "wrong", "correct TokenIssuer"),
     "no PKCE": (Response(200, body=b"{}"), "note", "PKCE with S256"),
 }

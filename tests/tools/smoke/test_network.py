@@ -27,6 +27,7 @@ def the_fault(settings: Settings) -> Finding:
 WRONG_URLS = (
     *("", "tools.example/mcp", "http://", "http://tools.example/mcp", "https://t.example/mcp?x=1"),
     *("https://[x", "http://127.0.0.1:65536/mcp", "http://127.0.0.1:x/mcp", "https://x\n/mcp"),
+    *("http://notlocalhost/mcp", "http://127.0.0.1:0/mcp"),
 )
 
 
@@ -46,7 +47,8 @@ def test_a_host_without_an_address_and_a_port_without_a_server_are_named():
 @pytest.mark.parametrize("proxy", ["http", "socks5"])
 def test_a_proxy_of_the_environment_that_does_not_answer_is_a_finding(proxy, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", f"{proxy}://127.0.0.1:9")
-    assert the_fault(Settings("https://tools.example/mcp")).check == "connection"
+    fault = the_fault(Settings("https://tools.example/mcp"))
+    assert (fault.check, "refused" in fault.text) == ("connection", True), "the proxy was asked"
 
 
 BROKEN: dict[str, tuple[Reply, str]] = {

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
@@ -242,16 +242,25 @@ def process_variables(
         "AWS_LAMBDA_LOG_STREAM_NAME": "local",
         "LAMBDA_TASK_ROOT": str(function.code),
         "LANG": "C.UTF-8",
-        "NO_PROXY": "127.0.0.1",  # of the emulated services, if a proxy is given or of this computer
         "PYTHONPATH": os.pathsep.join(map(str, function.path)),
         "PYTHONUNBUFFERED": "1",
         "TZ": ":UTC",
         "_HANDLER": function.handler,
         **endpoints,
         **_log_variables(function),
+        **_proxy_variables(function.environment.keys() | given.keys()),
         **function.environment,
         **given,
     }
+
+
+def _proxy_variables(names: Collection[str]) -> dict[str, str]:
+    """Return the variable that lets no proxy come before the emulated services, if the function has a proxy.
+
+    Without one it would hide the proxy of the system settings of macOS.
+    """
+    has_proxy = not {"http_proxy", "all_proxy"}.isdisjoint(map(str.lower, names))
+    return {"NO_PROXY": "127.0.0.1"} if has_proxy else {}
 
 
 def _log_variables(function: Function) -> dict[str, str]:

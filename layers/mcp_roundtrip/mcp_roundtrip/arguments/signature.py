@@ -79,7 +79,7 @@ class Signature(Struct, frozen=True):
                 f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
                 "keep one of them"
             )
-        prose, descriptions = parse_docstring(docstring(function))
+        prose, descriptions = parse_docstring(_docstring(function))
         if replaced := _replaced_texts(parameters, descriptions):
             prose = "\n".join([prose, "", "Args:", *replaced]).strip()
         return cls(
@@ -141,7 +141,7 @@ def function_name(function: Callable[..., Any]) -> str:
     return str(getattr(target, "__name__", None) or type(target).__name__)
 
 
-def docstring(function: Callable[..., Any]) -> str:
+def _docstring(function: Callable[..., Any]) -> str:
     """Return the docstring: for a callable object that of its `__call__` or of its class."""
     target, definition = unwrap_function(function), _definition(function)
     return definition.__doc__ or (None if definition is target else type(target).__doc__) or ""

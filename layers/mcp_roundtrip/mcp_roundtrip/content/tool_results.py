@@ -60,7 +60,8 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
     @classmethod
     def from_function(cls, function: Callable[..., Any]) -> Output:
         """Read the return annotation of `function`. Raises DefinitionError."""
-        name, annotation = function_name(function), return_type(function)
+        name = function_name(function)
+        annotation = return_type(function, "Text, Image, Audio, ResourceLink or EmbeddedResource")
         if annotation in _UNTYPED:
             return cls(name, annotation, _Kind.UNTYPED)
         if _is_content(annotation):
@@ -116,14 +117,16 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         return StructuredOutput(self.name, self.annotation)
 
 
-def return_type(function: Callable[..., Any]) -> Any:
-    """Return the return annotation of `function`. Raises DefinitionError for content of other packages."""
+def return_type(function: Callable[..., Any], content: str) -> Any:
+    """Return the return annotation of `function`, which may hold the types `content`.
+
+    Raises DefinitionError for content of other packages.
+    """
     annotation = resolve_type_hints(function).get("return", Signature.empty)
     if _mentions(annotation, _is_foreign):
         raise DefinitionError(
             f"{function_name(function)}: the return type {type_name(annotation)} has content that is not "
-            "this package's; import Text, Image, Audio, ResourceLink, EmbeddedResource, PromptMessage or "
-            "ResourceContents from mcp_roundtrip"
+            f"this package's; import {content} from mcp_roundtrip"
         )
     return annotation
 

@@ -149,6 +149,7 @@ def error(request_id: RequestId | None, failure: ProtocolError) -> dict[str, Any
 
 
 def error_object(failure: ProtocolError) -> dict[str, Any]:
+    """Return the member `error` of a response."""
     body: dict[str, Any] = {"code": failure.code, "message": failure.message}
     return body if failure.data is None else {**body, "data": failure.data}
 

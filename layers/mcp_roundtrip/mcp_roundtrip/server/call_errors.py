@@ -198,7 +198,7 @@ def _askable(capabilities: Iterable[str]) -> str:
 
 
 def unaskable_error(call: FeatureCall, error: MissingClientCapability) -> ClientError:
-    """Return a text for the model about what the client lacks, where -32021 is unknown to it, or untrue."""
+    """Return a text for the model about what the client lacks, where -32021 would not tell it."""
     lacking = [*dotted_capabilities(error.required)]
     if error.lost:
         return too_late_error(call, lacking)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from inspect import cleandoc
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from mcp_roundtrip.arguments.signature import call_parameters, docstring
+from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
 from mcp_roundtrip.content.tool_results import return_type
@@ -98,9 +97,12 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
 
     @property
     def described(self) -> Mapping[str, str]:
-        """The whole docstring: a ResourceTemplate has no other member for the texts on its variables."""
-        text = cleandoc(docstring(self.function))
-        return {"description": text} if text else {}
+        """The docstring; a ResourceTemplate has no other member for the texts on its variables."""
+        prose, texts = self.parameters.signature.prose, self.parameters.signature.descriptions
+        lines = [f"    {name}: {texts[name]}" for name in self.template.variables if name in texts]
+        if added := [line for line in lines if line not in prose]:
+            prose = "\n".join([prose, "", "Args:", *added]).strip()
+        return {"description": prose} if prose else {}
 
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
@@ -120,8 +122,9 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
         return feature_error(error)
 
 
-def _arguments_of(function: Callable[..., Any]) -> StringArguments:
-    return_type(function)  # refuses content of other packages
+def _arguments_of(function: Callable[..., Any], content: str) -> StringArguments:
+    """Return the parameters of a function that may return the types `content`. Raises DefinitionError."""
+    return_type(function, content)  # refuses content of other packages
     parameters = StringArguments.from_function(function)
     check_context(parameters.signature)
     return parameters
@@ -165,11 +168,14 @@ class PromptsAndResources(Struct, frozen=True, dict=True):  # dict: the index is
 
     def add_prompt(self, name: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a prompt with these `options` of a Prompt. Raises DefinitionError."""
-        self.prompts[name] = Prompt(name, function, _arguments_of(function), **options)
+        self.prompts[name] = Prompt(
+            name, function, _arguments_of(function, "PromptMessage, Text or Image"), **options
+        )
 
     def add_resource(self, uri: str, function: Callable[..., Any], **options: Any) -> None:
         """Add a resource with these `options` of a Resource. Raises DefinitionError."""
-        resource = Resource(name=uri, function=function, parameters=_arguments_of(function), **options)
+        parameters = _arguments_of(function, "ResourceContents")
+        resource = Resource(name=uri, function=function, parameters=parameters, **options)
         first = self._uris.setdefault(resource.template.key, uri)
         if first in self.resources:
             raise DefinitionError(

@@ -22,7 +22,7 @@ LARGE_STATE: Final = 16_384
 
 _OF_VIEW: Final = "parked"
 _OF_CLIENT: Final = "asked"
-"""The member of a state that names a parked call: a client cannot use the state of a view, nor a view its."""
+"""The member of a state that names a parked call: a client cannot use a view's state, and a view no other."""
 
 
 def max_rounds(call: FeatureCall, journal: Journal) -> int:
