@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
-from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.passes import AsyncPasses, Passes, asked, error
+from support.passes import AsyncPasses, Passes, TaskJournal, asked, error
 
 ACCEPT = {"action": "accept"}
 URL = "https://x.test/page"
@@ -121,6 +121,14 @@ def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_st
     assert page.polls == [0]
     page.clock.advance(20)
     assert call(page=ACCEPT) == Done("done")
+
+
+def test_a_task_sleeps_until_the_next_poll_and_asks_again_if_the_question_has_changed():
+    page = Page()
+    call = Passes(page.visit(poll_interval_ms=600_000), clock=page.clock, recorder=TaskJournal()).begun()
+    assert call.next_in_task(page=ACCEPT) == Sleeping(int(page.clock.now * 1000) + 600_000)
+    page.clock.advance(600)
+    assert asked(call.on(page.visit("Go to another one")).next_in_task()).keys() == {"page"}
 
 
 @pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])

@@ -151,6 +151,19 @@ def test_a_step_that_failed_its_last_attempt_never_runs_again():
     assert work.calls == 3
 
 
+def test_a_step_does_not_run_again_in_a_build_that_allows_fewer_attempts():
+    work = Flaky([ConnectionError(str(number)) for number in range(9)])
+
+    def build(attempts: int) -> Any:
+        return lambda ctx: ctx.step("work", work, retry=Retry(attempts=attempts, delay_ms=60_000))
+
+    call = Passes(build(3), recorder=TaskJournal())
+    assert isinstance(call(), Sleeping)
+    call.clock.advance(60)
+    assert error(call.on(build(1)).next_in_task(), StepFailed)
+    assert work.calls == 1
+
+
 def test_a_step_that_has_failed_fails_in_a_build_that_allows_more_attempts():
     work = Flaky([ConnectionError(), ConnectionError()])
 
@@ -289,6 +302,19 @@ def test_a_branch_waiting_for_a_retry_does_not_block_others():
     assert isinstance(AsyncPasses(body, recorder=records)(), Sleeping)
     assert done == ["steady"]
     assert records.entries.keys() >= {"steady/work", "flaky/work~failed1"}
+
+
+def test_a_task_sleeps_until_the_earliest_wake_up_of_its_branches():
+    async def body(ctx: AsyncContext) -> None:
+        await ctx.gather(
+            {
+                "short": lambda branch: branch.sleep("nap", 60_000),
+                "long": lambda branch: branch.sleep("nap", 90_000),
+            }
+        )
+
+    call = AsyncPasses(body, recorder=TaskJournal())
+    assert call() == Sleeping(int(call.clock.now * 1000) + 60_000)
 
 
 def test_a_checkpointed_branch_resumes_before_questions_of_others_are_asked():

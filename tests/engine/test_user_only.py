@@ -55,6 +55,15 @@ def test_a_confirmation_sent_before_its_question_is_ignored(model, answer):
     assert not isinstance(call(question=answer), NeedsInput)
 
 
+def test_a_url_behind_a_confirmation_may_be_visited_before_it_is_sent():
+    def body(ctx: Context) -> None:
+        ctx.elicit("sure", "Sure?", bool)
+        ctx.elicit_url("page", "Go there", "https://x.test", done=lambda: True)
+
+    call = Passes(body).begun()
+    assert call(sure=accept(True), page={"action": "accept"}) == Done(None)
+
+
 def test_a_namespaced_request_cannot_be_answered_in_advance():
     call = Passes(
         lambda ctx: ctx.request("approval", "com.example/approval")["approved"],
