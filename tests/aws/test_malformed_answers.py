@@ -195,6 +195,15 @@ def test_a_query_whose_pages_never_end_is_a_store_error(server):
     assert len(server.requests) - before == MAX_PAGES
 
 
+def test_an_empty_page_of_a_query_is_not_its_last(server):
+    client = EmulatedService("dynamodb", server.url, kind="signed")
+    server.script[:] = [
+        respond(200, {"Items": [], "LastEvaluatedKey": {"pk": {"S": "p"}}}),
+        respond(200, {"Items": [ITEM]}),
+    ]
+    assert len(store(client).query("p")) == 1
+
+
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 def test_no_answer_of_kms_makes_a_state_invalid(server, body):
     """The client of a refused state would begin its call again, although the state is valid."""

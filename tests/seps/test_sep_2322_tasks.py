@@ -16,6 +16,7 @@ from mcp_roundtrip.protocol.constants import (
     META_SERVER_INFO,
     PROTOCOL_VERSION,
 )
+from mcp_roundtrip.protocol.jsonrpc import TOO_MANY_REQUESTS
 from support.client_requests import TASKS, accepted, code_in, text
 from support.deployment import MARGIN_MS, Deployment
 
@@ -122,6 +123,13 @@ def test_the_example_flow_has_the_twelve_messages_of_the_sep(deployment):
         task_id = task_id or response["result"]["task"]["taskId"]
         assert essence(response, task_id) == expected
         deployment.run_workers()
+
+
+def test_the_calls_of_an_anonymous_session_have_one_limit():
+    client = dialect(server, user=None, max_open=1).connected()
+    as_task(client, "compute", label="a")
+    refused = client.error("tools/call", name="compute", arguments={"label": "b"}, task={})
+    assert refused["code"] == TOO_MANY_REQUESTS
 
 
 @pytest.mark.parametrize("is_dialect_first", [False, True])

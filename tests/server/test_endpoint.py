@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
@@ -54,9 +54,18 @@ def test_what_is_missing_or_not_served_is_refused_with_the_status_that_it_has(bo
     assert refused(client.send(body, **headers)) == refusal
 
 
-def test_a_notification_is_accepted_without_a_body():
-    response = client.send({"jsonrpc": "2.0", "method": "notifications/cancelled"})
+@pytest.mark.parametrize("version", [PROTOCOL_VERSION, f" {PROTOCOL_VERSION} ", None])
+def test_a_notification_is_accepted_without_a_body(version):
+    body = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    response = client.send(body, mcp_protocol_version=version)
     assert (response.status, response.body) == (202, "")
+
+
+@pytest.mark.parametrize(
+    ("coding", "status"), [("identity", 200), ("Identity", 200), ("", 200), ("gzip", 415)]
+)
+def test_only_a_body_without_a_content_coding_is_read(coding, status):
+    assert client.send(message("tools/list"), content_encoding=coding).status == status
 
 
 def test_an_error_in_the_library_is_an_internal_error_with_a_correlation_id():

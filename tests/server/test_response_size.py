@@ -6,8 +6,9 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip.protocol.http import HttpRequest
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, HttpRequest
 from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.stored_call_passes import RESPONSE_OVERHEAD
 from mcp_roundtrip_testing import Player
 from support.client_requests import TASKS, refused
 from support.deployment import Deployment, legacy
@@ -101,7 +102,7 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     full, short = (json.loads(answer.body)["result"] for answer in (whole, cut))
     assert short["result"]["isError"]
     assert {**short, "result": full["result"]} == full
-    too_large = client.task(client.run_task("report", size=6_000_000)).result
+    too_large = client.task(client.run_task("report", size=MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD)).result
     assert "is repeated: count." in too_large["content"][0]["text"]
 
 

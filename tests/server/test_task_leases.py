@@ -4,7 +4,7 @@ import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.lease import Delivery, Lease
+from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, Lease
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
@@ -122,6 +122,13 @@ def test_a_retry_at_the_end_of_the_lease_does_not_wait_for_a_time_that_is_over(t
     task.invoke(retried, replaced_ports={"clock": slow_clock, "pause_ms": pause})
     task.deployment.run_workers()  # one, if the lease ended between the claim and the read
     assert task.status == "completed"
+
+
+def test_a_retry_waits_no_longer_than_a_lease_whose_end_another_clock_wrote(task):
+    retried, pauses = task.lose_worker(3), []
+    task.clock.advance(-1_000)
+    task.invoke(retried, replaced_ports={"pause_ms": pauses.append})
+    assert pauses == [LEASE_S * 1_000 + MARGIN_MS]
 
 
 @pytest.mark.parametrize("tool", ["two_steps", "catches_everything", "two_async_steps", "two_async_branches"])

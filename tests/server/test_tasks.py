@@ -99,6 +99,43 @@ def test_a_question_that_changes_gets_a_key_of_its_own_and_an_unchanged_one_keep
     assert deployment.text_of(task_id) == "2 + 3"
 
 
+def test_a_url_that_changes_after_the_task_has_waited_for_it_is_sent_again():
+    server, url = Server("urls"), ["https://one.test"]
+    left = [False, False, True]
+
+    @server.tool(task="required")
+    def pay(ctx: Context) -> None:
+        ctx.run_as_task()
+        ctx.elicit_url("page", "Pay there.", url[0], done=lambda: left.pop(0))
+        ctx.elicit("sure", "Sure?", bool)
+
+    deployment = Deployment(server, capabilities={"elicitation": {"form": {}, "url": {}}, **TASKS})
+    task_id = deployment.run_task("pay")
+    deployment.resume(task_id, page={"action": "accept"})
+    while left:
+        deployment.clock.advance(60)
+        deployment.poll(task_id)
+        deployment.run_workers()
+    url[0] = "https://two.test"
+    deployment.resume(task_id, sure=True)
+    [asked] = deployment.poll(task_id)["inputRequests"].values()
+    assert asked["params"]["url"] == "https://two.test"
+
+
+def test_the_last_progress_before_a_task_sleeps_is_its_status_message():
+    server = Server("naps")
+
+    @server.tool(task="required")
+    def nap(ctx: Context) -> None:
+        ctx.run_as_task()
+        ctx.progress(1, 2, "first")
+        ctx.progress(2, 2, "second")
+        ctx.sleep("nap", 60_000)
+
+    deployment = Deployment(server)
+    assert deployment.poll(deployment.run_task("nap"))["statusMessage"] == "second"
+
+
 def test_a_task_that_has_ended_acknowledges_what_comes_late_and_stays_as_it_is(deployment):
     task_id = deployment.run_task("job", label="x")
     ended = deployment.poll(task_id)
