@@ -10,7 +10,7 @@ from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, text
 from support.deployment import Deployment
-from support.task_tools import ran, run_step
+from support.task_tools import meanwhile, ran, run_step
 
 server = Server("shop", scopes={"shop:all": ["shop:write"]})
 
@@ -29,6 +29,13 @@ def order(ctx: Context, item: str) -> dict[str, Any]:
 @server.tool(scopes=("shop:write",))
 def guarded(ctx: Context) -> str:
     return str(ctx.elicit("count", "How many?", int))
+
+
+@server.tool
+def order_slowly(ctx: Context) -> str:
+    ctx.elicit("count", "How many?", int)
+    ctx.step("reserve", run_step, "reserve")
+    return ctx.step("charge", run_step, "charge")
 
 
 @pytest.fixture(params=[True, False], ids=["in the table", "in a state"])
@@ -64,6 +71,17 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     done = client.answer_in_app(again, sure=True)
     assert (app_status(done), done["structuredContent"]) == ("complete", {"sent": 3})
     assert ran == ["reserve", "charge", "send"]
+
+
+def test_a_call_that_is_out_of_time_is_continued_by_its_view(client):
+    asked = client.call("order_slowly")
+    meanwhile.append(lambda: client.clock.advance(client.round_ms / 1_000))
+    later = client.answer_in_app(asked, count=3)
+    assert (app_status(later), ran) == ("working", ["reserve"])
+    questions = {**asked["_meta"][QUESTIONS], **later["_meta"][QUESTIONS]}
+    done = client.answer_in_app({"_meta": {QUESTIONS: questions}})
+    assert (app_status(done), text(done)) == ("complete", "charge")
+    assert ran == ["reserve", "charge"]
 
 
 def test_the_scopes_of_the_tool_that_asked_are_needed(client):
