@@ -6,6 +6,7 @@ from mcp_roundtrip import AsyncContext, Context, Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, Lease
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
+from support.client_requests import TASKS
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
@@ -56,6 +57,13 @@ def catches_everything(ctx: Context) -> str:
     return "done"
 
 
+@server.tool(task="required")
+def asks_on_a_page(ctx: Context) -> str:
+    ctx.run_as_task(ttl_ms=24 * 3_600_000)
+    run_step("first")
+    return ctx.elicit("name", "Who?", str)
+
+
 class StartedTask:
     """A task that waits for its first worker. The test fires the heartbeats of its workers with `timer`."""
 
@@ -75,7 +83,8 @@ class StartedTask:
         return self.deployment.task(self.id)
 
     def rows(self):
-        return list(self.store.query(self.pk))
+        """Return the items of the task, and of the call that it may leave in the table."""
+        return dict(self.store._items)
 
     def recorded(self):
         return [event for event in self.deployment.events if "lease" in event or "claimed" in event]
@@ -131,17 +140,19 @@ def test_a_retry_waits_no_longer_than_a_lease_whose_end_another_clock_wrote(task
     assert pauses == [LEASE_S * 1_000 + MARGIN_MS]
 
 
-@pytest.mark.parametrize("tool", ["two_steps", "catches_everything", "two_async_steps", "two_async_branches"])
+@pytest.mark.parametrize(
+    "tool", ["two_steps", "catches_everything", "two_async_steps", "two_async_branches", "asks_on_a_page"]
+)
 @pytest.mark.parametrize("beats", [False, True], ids=["the pass wakes first", "the heartbeat wakes first"])
 def test_a_worker_that_was_stopped_writes_nothing_and_starts_no_step(tool, beats):
-    task, left = StartedTask(tool), []
+    task, left = StartedTask(tool, capabilities=TASKS), {}
 
     def stopped():
         task.clock.advance(LEASE_S + 1)
         given = Delivery("", LEASE_S * 1_000, LEASE_S * 1_000)
         now_ms = int(task.clock() * 1000)
         assert Lease(task.store, task.pk, "another", given, lambda: now_ms).claim() is not None
-        left.extend(task.rows())
+        left.update(task.rows())
         assert not beats or not task.timer.fire()
 
     meanwhile.append(stopped)
