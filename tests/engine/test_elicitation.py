@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcp_roundtrip import AsyncContext, Context, DefinitionError, ElicitUrl
+from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip_testing.task_table import FakeClock
@@ -123,12 +123,21 @@ def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_st
     assert call(page=ACCEPT) == Done("done")
 
 
-def test_a_task_sleeps_until_the_next_poll_and_asks_again_if_the_question_has_changed():
+def test_a_task_sleeps_until_the_next_poll():
     page = Page()
     call = Passes(page.visit(poll_interval_ms=600_000), clock=page.clock, recorder=TaskJournal()).begun()
     assert call.next_in_task(page=ACCEPT) == Sleeping(int(page.clock.now * 1000) + 600_000)
-    page.clock.advance(600)
-    assert asked(call.on(page.visit("Go to another one")).next_in_task()).keys() == {"page"}
+
+
+def test_a_round_does_not_wait_for_a_linked_page_while_the_client_has_a_question():
+    page, forms = Page(), {"elicitation": {"form": {}}}
+
+    def body(ctx: Context) -> None:
+        ctx.ask(Elicit("size", "How large?", int), ElicitUrl("page", "Go", URL, page.done))
+
+    call = Passes(body, forms, fallbacks=("page",), clock=page.clock).begun()
+    assert asked(call(page=ACCEPT)).keys() == {"size"}
+    assert page.polls == [0]
 
 
 @pytest.mark.parametrize("interval_ms", [0, 999, -1, "2000", True, 1500.5, float("inf"), float("nan")])
