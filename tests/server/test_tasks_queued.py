@@ -9,7 +9,6 @@ import pytest
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.lease import MARGIN_MS
 from mcp_roundtrip.tasks.model import TASK, Status
 from support.client_requests import accepted
 from support.deployment import Deployment
@@ -55,22 +54,6 @@ def test_answers_received_while_another_branch_runs_are_not_lost(answered):
         deployment.update(task_id, **left)
         queue.deliver_all()
     assert "('1', '2')" in deployment.text_of(task_id)
-
-
-def test_a_message_that_is_delivered_twice_is_hidden_until_the_lease_of_the_first_worker_ends():
-    queue = WorkerQueue.of(task_server(lambda ctx: ctx.step("work", run_step, "worked")))
-    task_id, hidden_ms = queue.deployment.start("works"), []
-    [message] = queue.messages
-
-    def deliver_again():
-        queue.clock.advance(10)
-        queue.receive(message)
-        lease_until_ms = queue.deployment.task(task_id).lease_until_ms
-        hidden_ms.append(message.visible_at * 1_000 - lease_until_ms)
-
-    meanwhile.append(deliver_again)
-    queue.deliver_all()
-    assert hidden_ms == [MARGIN_MS]
 
 
 def redriven(body):
