@@ -3,6 +3,7 @@
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
+from mcp_roundtrip.engine.deadline import retries_end_at_ms
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, Lease
 from mcp_roundtrip_testing.task_table import CrashingStore, WorkerKilled
@@ -11,7 +12,7 @@ from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.heartbeat_timer import HeartbeatTimer
 from support.lambda_context import LambdaContext
-from support.task_tools import meanwhile, ran, run_step
+from support.task_tools import meanwhile, ran, run_step, task_server
 
 LEASE_S = 60
 
@@ -112,6 +113,17 @@ def test_the_length_of_a_lease_is_a_setting(lease_s):
     task = StartedTask(replaced_settings={"task_lease_s": lease_s})
     task.lose_worker(1)
     assert task.stored.lease_until_ms == int(task.clock() * 1000) + lease_s * 1000
+
+
+def test_the_aws_calls_of_a_worker_are_repeated_until_its_invocation_ends():
+    ends_ms = []
+    look = task_server(lambda ctx: ctx.step("look", lambda: ends_ms.append(retries_end_at_ms.get())))
+    deployment = Deployment(look)
+    deployment.start("works")
+    [(_, pk)] = deployment.sent
+    context = LambdaContext(deployment.clock)
+    deployment.work({"task": pk}, context)
+    assert ends_ms == [deployment.clock.monotonic_ms() + context.get_remaining_time_in_millis()]
 
 
 @pytest.mark.parametrize("left_ms", range(6))
