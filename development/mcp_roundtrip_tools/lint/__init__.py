@@ -2,7 +2,7 @@
 
 It reads the syntax tree only: no module of the author is imported or run.
 
-- `source`: a parsed module: its parents, its imports, its variables
+- `parsed_module`: its syntax tree with parents, its imports, its variables
 - `name_resolution`: what a name means, also in another module of the folder
 - `contexts`: the functions that have a context, and what they call on it
 - `control_flow`: whether a call of the context can run after a line
