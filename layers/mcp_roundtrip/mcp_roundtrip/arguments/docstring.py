@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from inspect import cleandoc
 from itertools import takewhile
 
@@ -32,6 +32,12 @@ def parse_docstring(text: str) -> tuple[str, dict[str, str]]:
             parameters = found | parameters
     prose = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
     return prose, {name: words for name, words in parameters.items() if words}
+
+
+def with_descriptions(prose: str, descriptions: Mapping[str, str]) -> str:
+    """Return prose, followed by a section with descriptions of parameters if there are any."""
+    lines = [f"    {name}: {text}" for name, text in descriptions.items()]
+    return "\n".join([prose, "", "Args:", *lines]).strip() if lines else prose
 
 
 def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from mcp_roundtrip.arguments.docstring import parse_docstring
+from mcp_roundtrip.arguments.docstring import parse_docstring, with_descriptions
 from mcp_roundtrip.errors import DefinitionError
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
@@ -80,14 +80,12 @@ class Signature(Struct, frozen=True):
                 "keep one of them"
             )
         prose, descriptions = parse_docstring(_docstring(function))
-        if replaced := _replaced_texts(parameters, descriptions):
-            prose = "\n".join([prose, "", "Args:", *replaced]).strip()
         return cls(
             name=name,
             parameters=tuple(parameters),
             context_parameter=next(iter(contexts), None),
             is_async=_is_async(function),
-            prose=prose,
+            prose=with_descriptions(prose, _replaced_texts(parameters, descriptions)),
             descriptions=descriptions,
             context_type=next(iter(contexts.values()), None),
         )
@@ -147,17 +145,19 @@ def _docstring(function: Callable[..., Any]) -> str:
     return definition.__doc__ or (None if definition is target else type(target).__doc__) or ""
 
 
-def _replaced_texts(parameters: Iterable[inspect.Parameter], descriptions: Mapping[str, str]) -> list[str]:
+def _replaced_texts(
+    parameters: Iterable[inspect.Parameter], descriptions: Mapping[str, str]
+) -> dict[str, str]:
     """Return what the docstring says of parameters whose `Field(description=…)` says something else."""
-    lines: list[str] = []
+    replaced: dict[str, str] = {}
     for each in parameters:
         if each.name in descriptions:
             given = (*getattr(each.annotation, "__metadata__", ()), each.default)
             # By name, as pydantic may not be imported yet. A default can have a description of its own.
             own = [item.description for item in given if type(item).__name__ == "FieldInfo"]
             if any(own) and descriptions[each.name] not in own:
-                lines.append(f"    {each.name}: {descriptions[each.name]}")
-    return lines
+                replaced[each.name] = descriptions[each.name]
+    return replaced
 
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:

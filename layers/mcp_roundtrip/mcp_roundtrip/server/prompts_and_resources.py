@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
+from mcp_roundtrip.arguments.docstring import with_descriptions
 from mcp_roundtrip.arguments.signature import call_parameters
 from mcp_roundtrip.arguments.typed_arguments import StringArguments
 from mcp_roundtrip.content.blocks import prompt_messages, resource_contents
@@ -99,9 +100,10 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def described(self) -> Mapping[str, str]:
         """The docstring; a ResourceTemplate has no other member for the texts on its variables."""
         prose, texts = self.parameters.signature.prose, self.parameters.signature.descriptions
-        lines = [f"    {name}: {texts[name]}" for name in self.template.variables if name in texts]
-        if added := [line for line in lines if line not in prose]:
-            prose = "\n".join([prose, "", "Args:", *added]).strip()
+        texts = {name: texts[name] for name in self.template.variables if name in texts}
+        # Those that a `Field` would replace are in the prose already.
+        missing = {name: text for name, text in texts.items() if f"    {name}: {text}" not in prose}
+        prose = with_descriptions(prose, missing)
         return {"description": prose} if prose else {}
 
     def definition(self) -> dict[str, Any]:
