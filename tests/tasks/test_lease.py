@@ -1,4 +1,4 @@
-"""The lease of a pass: claimed, trusted, renewed, lost, by owners whose clocks differ."""
+"""The lease of a pass: claimed, trusted, renewed and lost."""
 
 from dataclasses import dataclass, field
 from threading import Thread
