@@ -8,7 +8,7 @@ from mcp_roundtrip.deployment.settings import DEFAULTS
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery, Lease
-from mcp_roundtrip.tasks.limit import Owner
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import TaskStore
 from measure import BenchmarkError

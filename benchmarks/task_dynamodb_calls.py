@@ -12,7 +12,7 @@ from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
-from mcp_roundtrip.tasks.limit import Owner
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from task_server import ANSWER, deploy
 
 ENTRIES = 10

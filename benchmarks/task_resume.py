@@ -13,12 +13,12 @@ from statistics import median
 
 from invocations import LambdaContext
 from mcp_roundtrip.engine.journal import Journal
-from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.stored_call_passes import TaskRunner
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.lease import Delivery, Lease, TaskRecorder
-from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip.tasks.store_interface import TaskStore
 from mcp_roundtrip_testing.task_table import MemoryStore
 from task_server import ANSWER, Deployment, deploy, task_table

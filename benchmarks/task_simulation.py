@@ -26,8 +26,8 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
 from mcp_roundtrip.tasks.lease import Delivery, Lease
-from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import TASK, Status, Task
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import Change, Item, Update
 from mcp_roundtrip_testing import FakeClock, make_ports

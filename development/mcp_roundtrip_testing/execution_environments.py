@@ -22,7 +22,7 @@ from mcp_roundtrip.entry.front_door import FrontDoor
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.internal_errors import SettingsError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.server.invocation_types import Forwarded, Invocation
+from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation
 from mcp_roundtrip.server.tools import ServerTools, Tool
 
 Source = Server | Path | Callable[[], Server]

@@ -17,10 +17,11 @@ from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import ForwardingFailed, SettingsError
 from mcp_roundtrip.state.claims import Binding, Limits, OpenState
-from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_signing import TrustedKeys
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys, short_key_id
 from mcp_roundtrip.state.jws import Backoff, LocalKey
+from mcp_roundtrip.state.signing_key_certificates import TrustedKeys
+from mcp_roundtrip.state.url_elicitation_links import Links
 from mcp_roundtrip_testing.task_table import FakeClock, TaskTable
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_roundtrip.question_ui.fields import ChoiceField, DateTimeField, FormField, MultipleChoiceField
 from mcp_roundtrip.question_ui.posted_form import ACTION, PageQuestion, make_questions
-from mcp_roundtrip.tasks.links_to_question_page import QuestionLinks
+from mcp_roundtrip.tasks.question_page_tokens import QuestionLinks
 from mcp_roundtrip_testing.task_table import TaskTable
 
 PAGE_LINK: Final = re.compile(r"https?://\S+/questions\?token=[\w-]+")

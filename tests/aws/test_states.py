@@ -5,9 +5,9 @@ import pytest
 
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegated_signing import LIFETIME_S
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
+from mcp_roundtrip.state.signing_key_certificates import LIFETIME_S
 from mcp_roundtrip_testing import FakeClock
 from support.kms_clients import deployment, fails_with
 from support.tokens import BINDING, DELEGATED, NOW, Configuration

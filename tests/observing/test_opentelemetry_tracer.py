@@ -115,7 +115,7 @@ def test_the_script_of_a_layer_turns_traces_on(variables, expected):
 
 
 def test_a_deployment_without_the_exporter_of_opentelemetry_is_told_to_add_the_layer(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcp_roundtrip.observing.otlp_exporter", None)
+    monkeypatch.setitem(sys.modules, "mcp_roundtrip.observing.opentelemetry_provider", None)
     with pytest.raises(SettingsError, match=r"MCP_TRACES.*layer"):
         wiring.make_ports(load_settings({"MCP_AUTH_MODE": "none", "MCP_TRACES": "on"}))
 

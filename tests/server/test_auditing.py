@@ -12,7 +12,7 @@ from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
-from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.tasks.model import ENTRY
 from mcp_roundtrip_testing import Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS

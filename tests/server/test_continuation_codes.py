@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.server.options import META_PARKED_CALL
-from mcp_roundtrip.tasks.parked import TTL_MS
+from mcp_roundtrip.tasks.parked_calls import TTL_MS
 from support.client_requests import code_in, next_round, text
 from support.deployment import Deployment
 from support.task_tools import ran, run_step

@@ -7,7 +7,7 @@ import pytest
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, HttpRequest
-from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.stored_call_passes import RESPONSE_OVERHEAD
 from mcp_roundtrip_testing import Player
 from support.client_requests import TASKS, refused

@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Context, DefinitionError, Server
 from mcp_roundtrip.auth.callers import AuthMode
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION
-from mcp_roundtrip.server.invocation_types import Forwarded
+from mcp_roundtrip.server.lambda_invocation import Forwarded
 from support import callers
 from support.client_requests import accepted, refused, text
 from support.deployment import Deployment

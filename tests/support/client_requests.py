@@ -16,7 +16,7 @@ from mcp_roundtrip.protocol.constants import (
     UI_MIME_TYPE,
 )
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.tasks.links_to_question_page import QuestionLinks
+from mcp_roundtrip.tasks.question_page_tokens import QuestionLinks
 from mcp_roundtrip_testing.http_requests import read_messages
 from mcp_roundtrip_testing.task_table import TaskTable
 from support import callers, legacy_schema

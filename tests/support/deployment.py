@@ -31,7 +31,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse
-from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.state.jws import LocalKey
 from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.service import Tasks

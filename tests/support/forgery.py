@@ -11,8 +11,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip.state.claims import OpenState
-from mcp_roundtrip.state.delegated_signing import CertifiedKey
 from mcp_roundtrip.state.jws import Signer
+from mcp_roundtrip.state.signing_key_certificates import CertifiedKey
 from support import tokens
 from support.tokens import (
     BINDING,

@@ -18,8 +18,8 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
-from mcp_roundtrip.tasks.limit import Owner
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip_testing import make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore, WorkerKilled

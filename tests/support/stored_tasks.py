@@ -10,16 +10,16 @@ from msgspec import structs
 from mcp_roundtrip.engine.journal import Fingerprint, Journal
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, TaskHistory
-from mcp_roundtrip.tasks.limit import Owner
-from mcp_roundtrip.tasks.links_to_question_page import (
+from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
+from mcp_roundtrip.tasks.open_task_limit import Owner
+from mcp_roundtrip.tasks.parked_calls import ParkedCalls
+from mcp_roundtrip.tasks.question_page_tokens import (
     PAGE,
     AnswerState,
     QuestionLinks,
     link_to_item,
     new_token,
 )
-from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
-from mcp_roundtrip.tasks.parked import ParkedCalls
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 from mcp_roundtrip_testing import FakeClock

@@ -14,10 +14,11 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.state.claims import Binding, Limits
-from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_signing import Delegation, TrustedKeys
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EPOCH_S, EpochKeys, MacKey
 from mcp_roundtrip.state.jws import Backoff, LocalKey, PublicKeys, Signer, VerificationKey, raw_signature
+from mcp_roundtrip.state.signing_key_certificates import Delegation, TrustedKeys
+from mcp_roundtrip.state.url_elicitation_links import Links
 from mcp_roundtrip_testing.ports import LocalMacKey
 
 NOW = 1_800_000_000  # the first second of an epoch

@@ -12,9 +12,9 @@ from mcp_roundtrip.engine.journal import Entry, Journal, Kind
 from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import Flow, put_result
-from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CLIENT, Status, Task
-from mcp_roundtrip.tasks.parked import ParkedCaller
+from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import ParkedCaller
 from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_roundtrip.tasks.links_to_question_page import APP, PAGE, QuestionLinks
 from mcp_roundtrip.tasks.model import CLIENT, Status, Task, WorkState
-from mcp_roundtrip.tasks.parked import ParkedCalls
+from mcp_roundtrip.tasks.parked_calls import ParkedCalls
+from mcp_roundtrip.tasks.question_page_tokens import APP, PAGE, QuestionLinks
 from support.interleavings import Crash, Program, every_order
 from support.stored_tasks import StoredTasks, form
 

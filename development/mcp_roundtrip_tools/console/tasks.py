@@ -16,7 +16,7 @@ from mcp_roundtrip.tasks.call_and_journal_items import (
     join_result_chunks,
 )
 from mcp_roundtrip.tasks.model import CALL, INPUT, RESULT, TASK, Task, WorkState
-from mcp_roundtrip.tasks.parked import PARKED
+from mcp_roundtrip.tasks.parked_calls import PARKED
 from mcp_roundtrip.tasks.store_interface import Change, Equals, Item
 from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.console.states import entry_row, new_mark, question_row

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mcp_roundtrip.deployment.cold_start import collect_rarely
+from mcp_roundtrip.deployment.cold_start_imports import collect_rarely
 from mcp_roundtrip.errors import (
     DefinitionError,
     DefinitionWarning,

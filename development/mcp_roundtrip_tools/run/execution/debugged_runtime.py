@@ -15,7 +15,7 @@ NO_LIMIT_S = 24 * 3600
 
 LIMITS: dict[str, tuple[str, Any]] = {
     "mcp_roundtrip.entry.handler": ("request_deadline_ms", lambda now_ms, *_: now_ms + NO_LIMIT_S * 1000),
-    "mcp_roundtrip.server.invocation_types": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT_S),
+    "mcp_roundtrip.server.lambda_invocation": ("MAX_OWNER_TIMEOUT_S", NO_LIMIT_S),
 }
 """The layer's time limits, which a person at the debugger's prompt would exceed."""
 

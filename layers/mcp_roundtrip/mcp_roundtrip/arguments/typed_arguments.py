@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from mcp_roundtrip.arguments.mcp_header import ParameterHeaders, argument_name, headers_of_parameters
+from mcp_roundtrip.arguments.plain_json_types import JsonReader
 from mcp_roundtrip.arguments.signature import Signature
-from mcp_roundtrip.arguments.types_without_pydantic import JsonReader
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidValue, format_location, named_errors
 

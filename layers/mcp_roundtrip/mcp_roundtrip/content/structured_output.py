@@ -16,7 +16,7 @@ from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema import serialization
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_write
-from mcp_roundtrip.schema.json_schema_errors import compile_schema, problem_lines
+from mcp_roundtrip.schema.explain_invalid_json import compile_schema, problem_lines
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
+from mcp_roundtrip.arguments.plain_json_types import json_text
 from mcp_roundtrip.arguments.signature import (
     function_name,
     is_alias,
@@ -19,7 +20,6 @@ from mcp_roundtrip.arguments.signature import (
     type_name,
     unwrap_alias,
 )
-from mcp_roundtrip.arguments.types_without_pydantic import json_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
 from mcp_roundtrip.protocol.strict_json import has_half_of_a_pair
 

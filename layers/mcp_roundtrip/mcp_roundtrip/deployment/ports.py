@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from mcp_roundtrip.auth.callers import Authenticator
     from mcp_roundtrip.deployment.settings import Settings
     from mcp_roundtrip.observing.opentelemetry_tracer import Tracer
-    from mcp_roundtrip.state.codec import Links, RequestStateCodec
+    from mcp_roundtrip.state.codec import RequestStateCodec
+    from mcp_roundtrip.state.url_elicitation_links import Links
     from mcp_roundtrip.tasks.lease import WaitMs
     from mcp_roundtrip.tasks.service import Tasks
 

@@ -15,10 +15,11 @@ from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment.settings import PREFIX, Settings
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.codec import STATE_TYP, Links, RequestStateCodec
-from mcp_roundtrip.state.delegated_signing import Delegation, TrustedKeys
+from mcp_roundtrip.state.codec import STATE_TYP, RequestStateCodec
 from mcp_roundtrip.state.jwe import EpochKeys
 from mcp_roundtrip.state.jws import Backoff, PublicKeys, Signer
+from mcp_roundtrip.state.signing_key_certificates import Delegation, TrustedKeys
+from mcp_roundtrip.state.url_elicitation_links import Links
 
 # A key's own ARN is required: an alias can be moved to another key while its public key is cached.
 _KEY_ARN: Final = r"arn:[a-z-]+:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Authenticator, AuthMode, Caller, EventAuthenticator
-from mcp_roundtrip.deployment.cold_start import ON_DEMAND, SNAP_START, initialization_type
+from mcp_roundtrip.deployment.cold_start_imports import ON_DEMAND, SNAP_START, initialization_type
 from mcp_roundtrip.deployment.ports import Observer, Ports
 from mcp_roundtrip.deployment.settings import VARIABLES, Settings, load_settings, read_variables
 from mcp_roundtrip.internal_errors import SettingsError

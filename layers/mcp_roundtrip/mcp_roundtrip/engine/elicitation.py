@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.plain_json_types import JsonForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
-from mcp_roundtrip.arguments.types_without_pydantic import JsonForm, form_of
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, TASK_TTL_MS, Run
 from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Channel, InputRequest, Question

@@ -17,8 +17,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 from msgspec.json import Decoder
 
+from mcp_roundtrip.arguments.plain_json_types import is_json_type, json_text
 from mcp_roundtrip.arguments.signature import resolve_type_hints, unwrap_function
-from mcp_roundtrip.arguments.types_without_pydantic import is_json_type, json_text
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.strict_json import compact_json
 

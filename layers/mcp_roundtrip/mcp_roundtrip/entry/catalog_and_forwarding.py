@@ -23,7 +23,7 @@ from mcp_roundtrip.protocol.jsonrpc import Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.admission import identify
-from mcp_roundtrip.server.invocation_types import Forwarded, Invocation, internal_error, owner_timeout_s
+from mcp_roundtrip.server.lambda_invocation import Forwarded, Invocation, internal_error, owner_timeout_s
 from mcp_roundtrip.server.options import Fallback, TaskSupport
 
 _NAMES: Final = {"json": "definition", "view_uri": "view"}

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.auth.callers import InsufficientScope
 from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy
-from mcp_roundtrip.deployment import cold_start, wiring
+from mcp_roundtrip.deployment import cold_start_imports, wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.catalog_and_forwarding import (
     Catalog,
@@ -38,7 +38,7 @@ from mcp_roundtrip.protocol.results import LIST_TTL_MS
 from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.endpoint import Endpoint, error_response
 from mcp_roundtrip.server.features_and_app_views import Features
-from mcp_roundtrip.server.invocation_types import Invocation, log_fault
+from mcp_roundtrip.server.lambda_invocation import Invocation, log_fault
 from mcp_roundtrip.server.options import (
     ANSWER_TOOL,
     PAGE_SIZE,
@@ -83,7 +83,7 @@ class FrontDoor:
         hide_unauthorized: bool | None = None,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        cold_start.prewarm("front_door")
+        cold_start_imports.prewarm("front_door")
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self.catalog = Catalog.read(catalog.read_text(encoding="utf-8"))
         self._options = ServerOptions(

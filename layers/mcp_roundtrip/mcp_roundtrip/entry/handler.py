@@ -22,7 +22,7 @@ from mcp_roundtrip.protocol.http import (
     body_within_limit,
 )
 from mcp_roundtrip.server.endpoint import Endpoint, plain_error_response
-from mcp_roundtrip.server.invocation_types import (
+from mcp_roundtrip.server.lambda_invocation import (
     Forwarded,
     Invocation,
     internal_error,

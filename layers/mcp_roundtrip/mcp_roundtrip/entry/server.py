@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_roundtrip.auth.callers import Principal, user_binding
 from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy
-from mcp_roundtrip.deployment import cold_start, wiring
+from mcp_roundtrip.deployment import cold_start_imports, wiring
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.entry.handler import handle, make_ports_or_log
 from mcp_roundtrip.errors import DefinitionError
@@ -35,7 +35,7 @@ from mcp_roundtrip.server.tools import ServerTools, with_status
 
 if TYPE_CHECKING:
     from mcp_roundtrip.server.lists import Listable
-    from mcp_roundtrip.state.codec import Link
+    from mcp_roundtrip.state.url_elicitation_links import Link
 
 
 class Server(Registry):
@@ -82,7 +82,7 @@ class Server(Registry):
         hide_unauthorized: bool = False,
         ports: Callable[[], Ports] = wiring.ports,
     ) -> None:
-        cold_start.prewarm("server")
+        cold_start_imports.prewarm("server")
         super().__init__(name, channels, lenient_arguments=lenient_arguments)
         self.info: Mapping[str, Any] = make_server_info(name, version, title)
         self._ports = ports

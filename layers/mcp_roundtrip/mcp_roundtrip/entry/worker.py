@@ -16,7 +16,7 @@ from mcp_roundtrip.internal_errors import SettingsError, StoreError
 from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.auditing import with_audited_ends, work_with_audit
 from mcp_roundtrip.server.endpoint import with_spans
-from mcp_roundtrip.server.invocation_types import Invocation, invocation_id
+from mcp_roundtrip.server.lambda_invocation import Invocation, invocation_id
 from mcp_roundtrip.server.stored_call_passes import TaskRunner
 from mcp_roundtrip.server.tools import ServerTools
 from mcp_roundtrip.tasks.lease import MARGIN_MS, Delivery, LeaseHeld

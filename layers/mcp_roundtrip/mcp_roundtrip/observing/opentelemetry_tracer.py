@@ -163,7 +163,7 @@ def make_tracer(x_ray_header: Callable[[], str | None], environment: Mapping[str
     if not isinstance(provider, trace.ProxyTracerProvider):
         return Tracer(provider, x_ray_header)
     # A layer may have set a provider without the exporter.
-    from mcp_roundtrip.observing.otlp_exporter import make_provider
+    from mcp_roundtrip.observing.opentelemetry_provider import make_provider
 
     created = make_provider(environment.get("AWS_LAMBDA_FUNCTION_NAME", "mcp-roundtrip"))
     trace.set_tracer_provider(created)

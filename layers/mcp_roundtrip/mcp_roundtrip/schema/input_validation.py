@@ -20,7 +20,7 @@ from pydantic_core import SchemaValidator as PydanticValidator
 from mcp_roundtrip.internal_errors import InvalidValue, format_location
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
-from mcp_roundtrip.schema.json_schema_errors import (
+from mcp_roundtrip.schema.explain_invalid_json import (
     MAX_EXPLANATION_WORK,
     Explanation,
     ValuePath,

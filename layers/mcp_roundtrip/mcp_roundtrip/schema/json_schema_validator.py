@@ -1,8 +1,8 @@
 """Validation of JSON data by a JSON Schema: jsonschema-rs decides, in linear time.
 
 Errors are those of a copy of the schema, in which each group of alternatives is one check without errors of
-its own: those of alternatives within alternatives would take exponential time. `json_schema_errors` asks for
-the errors within, one after the other.
+its own: those of alternatives within alternatives would take exponential time. `explain_invalid_json` asks
+for the errors within, one after the other.
 """
 
 from __future__ import annotations

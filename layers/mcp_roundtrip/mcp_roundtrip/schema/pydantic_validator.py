@@ -37,7 +37,7 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     transform,
 )
 from mcp_roundtrip.schema.error_texts import REFUSED_CHOICE, describe_errors
-from mcp_roundtrip.schema.json_schema_errors import compile_schema
+from mcp_roundtrip.schema.explain_invalid_json import compile_schema
 from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
 from mcp_roundtrip.schema.validation_cost import value_size
 

@@ -16,5 +16,5 @@ A worker runs the function of a task with `stored_call_passes` and `pass_and_rep
 
 Clients that open with `initialize` (2025-06-18, 2025-11-25) are served by the same modules, and no session is
 stored: `discover_and_initialize` has their methods and adapts the results, `call_rounds` adapts the calls.
-All modules share the types of `request_types`, `options` and `invocation_types`.
+All modules share the types of `request_types`, `options` and `lambda_invocation`.
 """

@@ -38,7 +38,7 @@ from mcp_roundtrip.protocol.request_validation import (
     unknown_method,
     validate_request,
 )
-from mcp_roundtrip.server.invocation_types import CATALOG_DRIFT_REMEDY, Invocation
+from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY, Invocation
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, RequestContext
 

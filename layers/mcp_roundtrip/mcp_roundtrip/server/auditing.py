@@ -37,7 +37,7 @@ from mcp_roundtrip.protocol.constants import (
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import trace_context
 from mcp_roundtrip.protocol.results import iso_timestamp
-from mcp_roundtrip.server.invocation_types import Invocation, Operation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, Operation, internal_error
 from mcp_roundtrip.server.options import META_PARKED_CALL
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, RequestContext
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, read_call

@@ -24,7 +24,7 @@ from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidReque
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.admission import admit, find_handler
 from mcp_roundtrip.server.features_and_app_views import Features
-from mcp_roundtrip.server.invocation_types import Invocation, internal_error, log_fault
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error, log_fault
 from mcp_roundtrip.server.options import ServerOptions
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
 

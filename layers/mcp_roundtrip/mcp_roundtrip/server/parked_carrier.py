@@ -1,4 +1,4 @@
-"""The carrier "parked": the call waits in the task table, until it is made again (see `tasks.parked`).
+"""The carrier "parked": the call waits in the task table, until it is made again (see `tasks.parked_calls`).
 
 A call is parked when it asks the user in a way that outlasts the request, or when it is out of time and its
 client cannot continue it. The request that makes the call again waits a few seconds for the answers, runs the
@@ -28,10 +28,10 @@ from mcp_roundtrip.server.stored_call_passes import ParkedPass
 from mcp_roundtrip.server.task_carrier import flow_of, parked_caller, task_call_of
 from mcp_roundtrip.tasks.call_and_journal_items import with_result
 from mcp_roundtrip.tasks.lease import MAX_LEASE_MS, Delivery
-from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.links_to_question_page import APP
 from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_key
-from mcp_roundtrip.tasks.parked import PARKED, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import PARKED, ParkedCaller, ParkedCalls
+from mcp_roundtrip.tasks.question_page_tokens import APP
 from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.worker import Worker
 

@@ -20,7 +20,7 @@ from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, Proto
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.call_errors import ClientError, client_error, describe_repeated, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
-from mcp_roundtrip.server.invocation_types import CATALOG_DRIFT_REMEDY
+from mcp_roundtrip.server.lambda_invocation import CATALOG_DRIFT_REMEDY
 from mcp_roundtrip.server.request_types import FeatureCall, Reply, WireInputRequests
 from mcp_roundtrip.state.claims import OpenState
 

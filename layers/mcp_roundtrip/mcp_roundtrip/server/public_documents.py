@@ -24,7 +24,7 @@ from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, SUPPORTED_VERSIONS
 from mcp_roundtrip.protocol.http import JSON_HEADERS, HttpRequest, HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INVALID_REQUEST
 from mcp_roundtrip.protocol.strict_json import compact_json
-from mcp_roundtrip.server.invocation_types import Operation
+from mcp_roundtrip.server.lambda_invocation import Operation
 from mcp_roundtrip.server.options import MAX_DESCRIPTION, ServerOptions
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"

@@ -20,8 +20,8 @@ from mcp_roundtrip.internal_errors import ItemTooLarge, StoreError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit, payload_size
 from mcp_roundtrip.question_ui import posted_form
 from mcp_roundtrip.question_ui.page import NOTICES, STYLE_SOURCE, TOKEN, FormPage, render_form, render_notice
-from mcp_roundtrip.server.invocation_types import Operation, log_fault
-from mcp_roundtrip.tasks.links_to_question_page import LinkedQuestions, QuestionLinks
+from mcp_roundtrip.server.lambda_invocation import Operation, log_fault
+from mcp_roundtrip.tasks.question_page_tokens import LinkedQuestions, QuestionLinks
 
 HEADERS: Final = {
     "content-type": "text/html; charset=utf-8",

@@ -35,7 +35,7 @@ from mcp_roundtrip.server.call_plan import (
     plan_call,
     state_support,
 )
-from mcp_roundtrip.server.invocation_types import Invocation, internal_error
+from mcp_roundtrip.server.lambda_invocation import Invocation, internal_error
 from mcp_roundtrip.server.options import Fallback, ServerOptions, TaskSupport
 from mcp_roundtrip.state.claims import Binding
 

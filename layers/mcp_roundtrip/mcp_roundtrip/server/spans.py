@@ -37,7 +37,7 @@ from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from mcp_roundtrip.protocol.strict_json import digest
 from mcp_roundtrip.protocol.trace import TraceContext
-from mcp_roundtrip.server.invocation_types import Spans
+from mcp_roundtrip.server.lambda_invocation import Spans
 from mcp_roundtrip.server.request_types import FeatureCall, Handler, Reply, RequestContext
 from mcp_roundtrip.tasks.model import Task
 

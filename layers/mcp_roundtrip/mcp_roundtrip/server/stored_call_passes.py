@@ -30,17 +30,17 @@ from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_presenters, task_carrier
 from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions
-from mcp_roundtrip.server.invocation_types import Invocation
+from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
 from mcp_roundtrip.server.task_carrier import parked_caller
 from mcp_roundtrip.server.tools import ServerTools, Tool
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall, TaskHistory
 from mcp_roundtrip.tasks.lease import TaskRecorder
-from mcp_roundtrip.tasks.limit import TooManyOpenTasks
-from mcp_roundtrip.tasks.links_to_question_page import PAGE
 from mcp_roundtrip.tasks.model import Task, WorkState
-from mcp_roundtrip.tasks.parked import ParkedCalls
+from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import ParkedCalls
+from mcp_roundtrip.tasks.question_page_tokens import PAGE
 from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip.tasks.worker import (
     MAX_ASKED,

@@ -30,9 +30,9 @@ from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.task_methods import task_members
 from mcp_roundtrip.tasks.call_and_journal_items import Flow, TaskCall
-from mcp_roundtrip.tasks.limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import Task
-from mcp_roundtrip.tasks.parked import PARKED, ParkedCaller
+from mcp_roundtrip.tasks.open_task_limit import Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import PARKED, ParkedCaller
 
 _ANONYMOUS: Final = canonical_json(["anonymous"]).decode()
 """What stands for the principal of an anonymous caller in the identity of a call."""

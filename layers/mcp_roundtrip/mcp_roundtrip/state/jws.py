@@ -36,7 +36,7 @@ P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class Signer(Protocol):
-    """Signs with one key, such as `aws.kms.KmsSigner` and `delegated_signing.CertifiedKey`.
+    """Signs with one key, such as `aws.kms.KmsSigner` and `signing_key_certificates.CertifiedKey`.
 
     Both members raise KeyServiceError if the key is not available.
     """

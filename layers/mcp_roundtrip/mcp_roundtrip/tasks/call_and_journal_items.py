@@ -4,7 +4,7 @@ A client that knows no task id sends its call or its round again. An item names 
 a digest of what both requests have in common. Item and task are written in one transaction: of concurrent
 requests, one creates a task, and the others find it.
 
-- **A parked call** is found by its caller, tool and arguments (`parked`).
+- **A parked call** is found by its caller, tool and arguments (`parked_calls`).
 - **A flow** is found by its id, which is in each of its signed states. So a round that is sent again, because
   its response was lost or with other answers, continues as the one task of its flow. mrtr: "Servers for which
   a given `requestState` must be consumed at most once MUST enforce that invariant".

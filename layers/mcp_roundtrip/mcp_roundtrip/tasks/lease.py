@@ -26,7 +26,7 @@ end of its invocation: after that, its owner no longer exists.
   of an at-most-once step (`write_as_owner`), because the next worker decides by its absence. Other journal
   entries do not: the first one counts for both workers, and the owner checks again before it continues.
 - **A cancelled task.** Its worker keeps the lease until its step ends, because it counts as open until then
-  (`limit`). The next renewal tells the worker to stop.
+  (`open_task_limit`). The next renewal tells the worker to stop.
 - **An event loop that is blocked** does not block the thread. Code that holds the interpreter's lock does,
   and the owner then renews before its next write.
 """

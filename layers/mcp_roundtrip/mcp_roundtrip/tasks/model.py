@@ -108,7 +108,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `accepted_keys`: the sort keys, without prefix, of the responses that a pass has accepted.
     `issued_counts`: the number of wire keys for each journal key.
     `attempts`: the workers since the last progress; `seen_entries` is the length of the journal then.
-    `link`: the token of the link to the outstanding requests of "page" and "app" (`links_to_question_page`).
+    `link`: the token of the link to the outstanding requests of "page" and "app" (`question_page_tokens`).
     `result_owner`: the lease owner that wrote the chunks of a large result.
     `trace`: the journal's; `created_in`: the span context in which the task was created. None if not traced.
     """

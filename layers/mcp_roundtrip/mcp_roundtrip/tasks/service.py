@@ -30,7 +30,6 @@ from mcp_roundtrip.tasks.call_and_journal_items import (
     response_to_item,
     with_result,
 )
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
 from mcp_roundtrip.tasks.lost_workers import Watchdog
 from mcp_roundtrip.tasks.model import (
     CLIENT,
@@ -42,6 +41,7 @@ from mcp_roundtrip.tasks.model import (
     task_id_in,
     task_partition_key,
 )
+from mcp_roundtrip.tasks.open_task_limit import WRITE_ATTEMPTS, Owner, TaskLimit, TooManyOpenTasks
 
 
 class UnknownTask(McpRoundtripError):
@@ -51,8 +51,8 @@ class UnknownTask(McpRoundtripError):
 class Tasks(Watchdog, frozen=True):
     """The tasks of one dialect: of the tasks extension, of SEP-2322, or parked calls.
 
-    No new task lives longer than `max_ttl_ms`. A user has at most `max_open` open tasks (see `limit`), in all
-    dialects together; 0 is no limit. `on_dispatch_failed` takes a task, and the error.
+    No new task lives longer than `max_ttl_ms`. A user has at most `max_open` open tasks, in all dialects
+    together (see `open_task_limit`); 0 is no limit. `on_dispatch_failed` takes a task, and the error.
     """
 
     random_bytes: Callable[[int], bytes] = secrets.token_bytes

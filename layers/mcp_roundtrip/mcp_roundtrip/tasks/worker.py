@@ -22,8 +22,8 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR, error_object
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import TaskHistory, put_result, read_task
 from mcp_roundtrip.tasks.lease import Delivery, Lease, LeaseHeld, TaskRecorder, WaitMs, heartbeat
-from mcp_roundtrip.tasks.links_to_question_page import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Task
+from mcp_roundtrip.tasks.question_page_tokens import link_to_item, linked_requests, new_token
 from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import Change, Item, TaskStore
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.arguments.elicitation_form import Form
+from mcp_roundtrip.arguments.plain_json_types import JsonForm, JsonReader, form_of, json_text
 from mcp_roundtrip.arguments.pydantic_types import ArgumentTypes
 from mcp_roundtrip.arguments.typed_arguments import Arguments, StringArguments
-from mcp_roundtrip.arguments.types_without_pydantic import JsonForm, JsonReader, form_of, json_text
 from mcp_roundtrip.content.structured_output import StructuredOutput
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError, InvalidAnswer, InvalidValue

@@ -16,7 +16,7 @@ from mcp_roundtrip.arguments.own_input_schema import OwnSchemaArguments
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
-from mcp_roundtrip.schema.json_schema_errors import MAX_EXPLANATION_WORK, Explanation, problem_lines
+from mcp_roundtrip.schema.explain_invalid_json import MAX_EXPLANATION_WORK, Explanation, problem_lines
 from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from mcp_roundtrip.schema.validation_cost import CHECKS, MAX_COST, SchemaCosts
 

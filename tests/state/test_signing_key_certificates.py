@@ -6,16 +6,16 @@ import jwt
 import pytest
 
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state import delegated_signing
+from mcp_roundtrip.state import signing_key_certificates
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegated_signing import (
+from mcp_roundtrip.state.jws import Backoff, LocalKey, renewal_time
+from mcp_roundtrip.state.signing_key_certificates import (
     CERTIFICATE_TYP,
     LIFETIME_S,
     MAX_CERTIFICATE_LENGTH,
     Delegation,
     TrustedKeys,
 )
-from mcp_roundtrip.state.jws import Backoff, LocalKey, renewal_time
 from mcp_roundtrip_testing import FakeClock
 from support.interpreters import run_program
 from support.tokens import BINDING, KEY, NOW, claims_of, header_of
@@ -23,7 +23,7 @@ from support.tokens import BINDING, KEY, NOW, claims_of, header_of
 
 def certificate(leaf=None, *, jti="0" * 32):
     public_key = (leaf or LocalKey.generate()).public_key
-    return delegated_signing.issue(
+    return signing_key_certificates.issue(
         KEY, public_key, issuer=BINDING.issuer, audience=BINDING.audience, issued_at=NOW, jti=jti
     )
 
@@ -52,7 +52,7 @@ def test_the_key_of_a_certificate_is_trusted_until_the_certificate_expires_and_a
 
 
 def test_the_cache_of_certificates_is_bounded(monkeypatch):
-    monkeypatch.setattr(delegated_signing, "_MAX_CACHED", 3)
+    monkeypatch.setattr(signing_key_certificates, "_MAX_CACHED", 3)
     trust, issued = TrustedKeys(KEY), [certificate() for _ in range(5)]
     for crt in (*issued, *issued):
         assert trusted(trust, crt)
@@ -158,7 +158,7 @@ def test_the_jwk_of_a_certificate_is_that_of_the_libraries():
 CLONES = """
 import os, secrets, sys, time
 from mcp_roundtrip.state.claims import Limits
-from mcp_roundtrip.state.delegated_signing import Delegation
+from mcp_roundtrip.state.signing_key_certificates import Delegation
 from mcp_roundtrip.state.jws import Backoff, LocalKey
 
 ports = (Limits(), time.time, secrets.token_bytes, secrets.SystemRandom().random, Backoff(time.time))

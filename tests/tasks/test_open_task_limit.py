@@ -16,10 +16,10 @@ from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import TaskCall
-from mcp_roundtrip.tasks.limit import OPEN_TASKS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.model import CALL as CALL_ITEM
 from mcp_roundtrip.tasks.model import TASK, Task
-from mcp_roundtrip.tasks.parked import ParkedCaller
+from mcp_roundtrip.tasks.open_task_limit import OPEN_TASKS, Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.stored_tasks import StoredTasks

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from mcp_roundtrip.tasks.links_to_question_page import PAGE, QuestionLinks, link_to_item, new_token
 from mcp_roundtrip.tasks.model import CLIENT
+from mcp_roundtrip.tasks.question_page_tokens import PAGE, QuestionLinks, link_to_item, new_token
 from support.stored_tasks import StoredTasks, answer_link, outstanding
 
 pytest_plugins = ["support.task_stores"]

@@ -39,9 +39,9 @@ from mcp_roundtrip.tasks.call_and_journal_items import (
     read_task,
     stored_responses,
 )
-from mcp_roundtrip.tasks.limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
-from mcp_roundtrip.tasks.links_to_question_page import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
+from mcp_roundtrip.tasks.open_task_limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
+from mcp_roundtrip.tasks.question_page_tokens import APP, LINKED, PAGE, link_to_item, new_token
 from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
 from mcp_roundtrip.tasks.store_interface import Change, Update
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcp_roundtrip import DefinitionError
 from mcp_roundtrip.protocol.strict_json import compact_json
-from mcp_roundtrip.server.invocation_types import Forwarded, owner_timeout_s
+from mcp_roundtrip.server.lambda_invocation import Forwarded, owner_timeout_s
 from mcp_roundtrip.server.options import make_server_info
 from support.deployment import Deployment
 from support.lambda_context import LambdaContext

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mcp_roundtrip.aws.kms import MAX_RAW_BYTES
 from mcp_roundtrip.errors import StateRejected, UsageError
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip.state.codec import MAX_LINK_LENGTH, Link
 from mcp_roundtrip.state.jws import LocalKey
+from mcp_roundtrip.state.url_elicitation_links import MAX_LINK_LENGTH, Link
 from support.tokens import (
     ALICE,
     NOW,

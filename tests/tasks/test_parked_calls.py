@@ -10,9 +10,9 @@ from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.model import TASK, Status, Task
-from mcp_roundtrip.tasks.parked import RESULT_TTL_MS, TTL_MS, ParkedCaller
+from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.parked_calls import RESULT_TTL_MS, TTL_MS, ParkedCaller
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.client_requests import TOKEN

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import mcp_roundtrip
-from mcp_roundtrip.deployment.cold_start import THRESHOLD
+from mcp_roundtrip.deployment.cold_start_imports import THRESHOLD
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest, Ready, RuntimeApi
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.services.kms import FakeKms
@@ -181,8 +181,8 @@ NOT_PREWARMED: Mapping[str, Mapping[str, str]] = {
 def test_modules_that_others_import_in_functions_are_prewarmed(kind):
     code = f"""
 import sys, mcp_roundtrip.entry.{kind}
-from mcp_roundtrip.deployment import cold_start
-cold_start.prewarm({kind!r})
+from mcp_roundtrip.deployment import cold_start_imports
+cold_start_imports.prewarm({kind!r})
 print(*sys.modules)
 """
     loaded = set(run_program(code, AWS_LAMBDA_INITIALIZATION_TYPE=AHEAD[1]).stdout.split())
