@@ -8,6 +8,8 @@ from pydantic import Field
 
 from mcp_roundtrip.arguments.docstring import parse_docstring
 from mcp_roundtrip.arguments.signature import Signature
+from mcp_roundtrip_testing import Player
+from support.servers import server_of
 
 GOOGLE = """Create a database.
 
@@ -84,7 +86,7 @@ def test_every_section_on_parameters_is_read():
     assert parse_docstring(google)[0] == parse_docstring(numpy)[0] == "Do."
 
 
-def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
+def test_a_text_that_the_field_replaces_in_the_schema_is_in_the_description():
     def tool(
         name: str,
         own: Annotated[int, Field(description="A")],
@@ -102,7 +104,8 @@ def test_a_text_that_the_field_replaces_in_the_schema_stays_in_the_prose():
         """
 
     kept = "Do it.\n\nArgs:\n    own: Count from 0, not from 1.\n    two: Even."
-    assert Signature.from_function(tool).prose == kept
+    [definition] = Player(server_of(tool)).request("tools/list")["result"]["tools"]
+    assert definition["description"] == kept
 
 
 def test_a_description_of_a_default_value_replaces_no_text():
@@ -113,4 +116,4 @@ def test_a_description_of_a_default_value_replaces_no_text():
             found: The item.
         """
 
-    assert Signature.from_function(tool).prose == "Do it."
+    assert Signature.from_function(tool).replaced_texts == {}

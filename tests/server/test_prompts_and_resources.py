@@ -32,6 +32,17 @@ def repository(ctx: Context, owner: str) -> str:
     return owner
 
 
+@server.resource("issue://{owner}/{number}")
+def issue(owner: str, number: Annotated[int, Field(description="From 1")]) -> str:
+    """An issue.
+
+    Args:
+        owner: A user or an organization.
+        number: Not that of a pull request.
+    """
+    return f"{owner} {number}"
+
+
 @server.resource("test://static")
 def static() -> str:
     return "x"
@@ -124,8 +135,11 @@ def whales(ctx: Context) -> str:
 
 
 def test_the_description_of_a_template_has_the_texts_on_its_variables():
-    [template] = Player(server).request("resources/templates/list")["result"]["resourceTemplates"]
-    assert template["description"] == "A repository.\n\nArgs:\n    owner: A user or an organization."
+    templates = Player(server).request("resources/templates/list")["result"]["resourceTemplates"]
+    described = {each["name"]: each["description"] for each in templates}
+    owner = "\n\nArgs:\n    owner: A user or an organization."
+    assert described["repository"] == f"A repository.{owner}"
+    assert described["issue"] == f"An issue.{owner}\n    number: Not that of a pull request."
 
 
 def test_only_an_unknown_resource_has_its_uri_in_the_error():

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
-from mcp_roundtrip.arguments.docstring import parse_docstring, with_descriptions
+from mcp_roundtrip.arguments.docstring import parse_docstring
 from mcp_roundtrip.errors import DefinitionError
 
 _UNSUPPORTED_KINDS: dict[Any, str] = {
@@ -33,7 +33,8 @@ class AnyContext:
 class Signature(Struct, frozen=True):
     """A function's signature with evaluated annotations. `parameters` does not include the context.
 
-    `prose` is the docstring without the texts on parameters that the schema has.
+    `prose` is the docstring without its texts on parameters (`descriptions`). `replaced_texts`: those of
+    parameters whose `Field(description=…)` says something else. The schema has the others.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Signature(Struct, frozen=True):
     is_async: bool
     prose: str
     descriptions: Mapping[str, str]
+    replaced_texts: Mapping[str, str]
     context_type: type | None = None
 
     @classmethod
@@ -79,14 +81,18 @@ class Signature(Struct, frozen=True):
                 f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
                 "keep one of them"
             )
-        prose, descriptions = parse_docstring(_docstring(function))
+        prose, texts = parse_docstring(_docstring(function))
+        described = [each for each in parameters if each.name in texts]
         return cls(
             name=name,
             parameters=tuple(parameters),
             context_parameter=next(iter(contexts), None),
             is_async=_is_async(function),
-            prose=with_descriptions(prose, _replaced_texts(parameters, descriptions)),
-            descriptions=descriptions,
+            prose=prose,
+            descriptions={each.name: texts[each.name] for each in described},
+            replaced_texts={
+                each.name: texts[each.name] for each in described if _is_replaced(each, texts[each.name])
+            },
             context_type=next(iter(contexts.values()), None),
         )
 
@@ -145,19 +151,11 @@ def _docstring(function: Callable[..., Any]) -> str:
     return definition.__doc__ or (None if definition is target else type(target).__doc__) or ""
 
 
-def _replaced_texts(
-    parameters: Iterable[inspect.Parameter], descriptions: Mapping[str, str]
-) -> dict[str, str]:
-    """Return what the docstring says of parameters whose `Field(description=…)` says something else."""
-    replaced: dict[str, str] = {}
-    for each in parameters:
-        if each.name in descriptions:
-            given = (*getattr(each.annotation, "__metadata__", ()), each.default)
-            # By name, as pydantic may not be imported yet. A default can have a description of its own.
-            own = [item.description for item in given if type(item).__name__ == "FieldInfo"]
-            if any(own) and descriptions[each.name] not in own:
-                replaced[each.name] = descriptions[each.name]
-    return replaced
+def _is_replaced(parameter: inspect.Parameter, text: str) -> bool:
+    given = (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
+    # By name, as pydantic may not be imported yet. A default can have a description of its own.
+    own = [item.description for item in given if type(item).__name__ == "FieldInfo"]
+    return any(own) and text not in own
 
 
 def unwrap_function(function: Callable[..., Any]) -> Callable[..., Any]:

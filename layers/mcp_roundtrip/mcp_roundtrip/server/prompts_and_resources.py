@@ -99,11 +99,8 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     @property
     def described(self) -> Mapping[str, str]:
         """The docstring; a ResourceTemplate has no other member for the texts on its variables."""
-        prose, texts = self.parameters.signature.prose, self.parameters.signature.descriptions
-        texts = {name: texts[name] for name in self.template.variables if name in texts}
-        # Those that a `Field` would replace are in the prose already.
-        missing = {name: text for name, text in texts.items() if f"    {name}: {text}" not in prose}
-        prose = with_descriptions(prose, missing)
+        signature = self.parameters.signature
+        prose = with_descriptions(signature.prose, signature.descriptions)
         return {"description": prose} if prose else {}
 
     def definition(self) -> dict[str, Any]:

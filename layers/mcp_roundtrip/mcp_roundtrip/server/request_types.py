@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.docstring import with_descriptions
 from mcp_roundtrip.auth.callers import Principal, caller_binding
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError, ToolError
@@ -78,7 +79,8 @@ class Feature(Struct, frozen=True):
     @property
     def described(self) -> Mapping[str, str]:
         """The member `description` of its definition, unless `extra` has one."""
-        prose = self.parameters.signature.prose
+        signature = self.parameters.signature
+        prose = with_descriptions(signature.prose, signature.replaced_texts)
         return {"description": prose} if prose else {}
 
     def definition(self) -> dict[str, Any]:
