@@ -272,11 +272,11 @@ class Run(Struct, eq=False):
 
     def to_journal(self) -> Journal:
         """Return the journal for the next pass (see `Journal.unused_responses`)."""
-        before, inputs = self.history.journal, self.inputs
+        before = self.history.journal
         unused = {
             key: raw
-            for key, raw in inputs.responses.items()
-            if inputs.is_resumed and key in before.outstanding and not self.history.is_used(key)
+            for key, raw in self.inputs.responses.items()
+            if key in before.outstanding and not self.history.is_used(key)
         }
         outstanding = {key: before.outstanding[key] for key in unused} | self.requests.fingerprints()
         return replace(
