@@ -41,10 +41,8 @@ def user_binding(principal: Principal | None) -> str | None:
     return None if principal is None else replace(principal, client_id=None).canonical()
 
 
-def user_of(binding: str | None) -> str | None:
+def user_of(binding: str) -> str | None:
     """Return `user_binding` of the caller whose `caller_binding` is given."""
-    if binding is None:
-        return None
     kind, issuer, subject, _ = parse_json(binding)
     return user_binding(Principal(kind, subject, issuer))
 
