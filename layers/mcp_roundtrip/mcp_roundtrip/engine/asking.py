@@ -164,15 +164,11 @@ class _Resolver:
         if changed:
             self._discard(key, changed)
             return False
-        unfit = "model (which the recorded answer does not fit)"
         try:
             raw = read_response(key, self._requests[key].to_wire(), entry.value)
             self._answers[key] = _parse(key, question, raw)
-        except MalformedInputResponse:
-            self._discard(key, unfit)
-            return False
         except InvalidAnswer:
-            self._discard(key, unfit)
+            self._discard(key, "model (which the recorded answer does not fit)")
             raise
         return True
 

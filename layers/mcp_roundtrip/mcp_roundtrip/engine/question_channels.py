@@ -149,9 +149,7 @@ class InputRequest(Struct, frozen=True):
     channel: Channel = "client"
 
     def after_rejection(self, reason: str) -> InputRequest:
-        """Return the request with the reason in its message; its fingerprint stays the same."""
-        if "message" not in self.params:
-            return self
+        """Return a form with the reason in its message; its fingerprint stays the same."""
         message = f"{self.params['message']}{_REFUSED}{reason}"
         return replace(self, params={**self.params, "message": message})
 
