@@ -92,7 +92,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
             return self._structured(value)
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if self.kind is _Kind.CONTENT and (
-            blocks is None or (value is None and not _includes_none(self.annotation))
+            blocks is None or (value is None and not _mentions(self.annotation, _is_none))
         ):
             kind = "None" if value is None else type(value).__name__
             raise UsageError(
@@ -173,16 +173,7 @@ def _is_content(annotation: Any, *, item: bool = False) -> bool:
     if origin in _SEQUENCE and not item:
         members = [member for member in arguments if member is not Ellipsis]
         return _mentions(annotation, _is_block) and all(_is_content(member, item=True) for member in members)
-    return annotation is str or _is_block(annotation) or (annotation in (None, NoneType) and not item)
-
-
-def _includes_none(annotation: Any) -> bool:
-    """Return whether the type is None, or a union with None."""
-    annotation = unwrap_alias(annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _includes_none(arguments[0])
-    return annotation in (None, NoneType) or (origin in _UNION and any(map(_includes_none, arguments)))
+    return annotation is str or _is_block(annotation) or (_is_none(annotation) and not item)
 
 
 def _has_serializer(metadata: Iterable[Any]) -> bool:
@@ -203,6 +194,10 @@ def _mentions(annotation: Any, is_meant: Callable[[Any], bool], aliases: tuple[A
         arguments = arguments[:1]
     inner = [each for each in arguments if each not in aliases]
     return is_meant(annotation) or any(_mentions(each, is_meant, aliases) for each in inner)
+
+
+def _is_none(annotation: Any) -> bool:
+    return annotation in (None, NoneType)
 
 
 def _is_block(annotation: Any) -> bool:
