@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -184,7 +183,5 @@ def _is_described_by_pydantic(schema: CoreSchema) -> bool:
 
 
 def _is_pydantics(function: Any) -> bool:
-    while isinstance(function, partial):
-        function = function.func
     module = getattr(function, "__module__", None) or ""
     return module.startswith("pydantic.") and module != "pydantic.json_schema"  # that of WithJsonSchema
