@@ -157,17 +157,16 @@ class Lease(Struct):
             self._renewed_at_ms = now_ms
             return self._is_owner
 
-    def renew(self) -> bool:
-        """Extend the lease; return whether the worker may continue. Raises StoreError."""
+    def renew(self) -> None:
+        """Extend the lease, or learn that it is lost or that the task has ended. Raises StoreError."""
         with self._lock:
             if not self._is_owner or self._is_closed:
-                return False
+                return
             now_ms, renewal = self._renewal()
             item = self.store.update(self.pk, TASK, renewal)
             self._is_owner = item is not None
             self._is_open = item is not None and not Task.from_item(item).is_terminal
             self._renewed_at_ms = now_ms
-            return self._is_open
 
     def beat(self) -> float | None:
         """Renew the lease; return the milliseconds until the next renewal, or None if there is none."""
