@@ -131,6 +131,15 @@ def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
     assert call(roots={"roots": []}) == Done([default, ()])
 
 
+def test_a_default_that_the_new_build_lacks_is_not_taken():
+    def body(**default: Any) -> Any:
+        return lambda ctx: (ctx.elicit("unit", "Unit?", str, **default), ctx.list_roots())
+
+    call = Passes(body(default="celsius"), {"roots": {}}).begun()
+    failure = error(call.on(body())(), MissingClientCapability)
+    assert failure.questions.keys() == {"unit"}
+
+
 def test_mutating_an_answer_does_not_change_the_journal():
     said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
 

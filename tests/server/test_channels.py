@@ -80,6 +80,13 @@ def test_nothing_is_paid_unless_a_user_was_shown_the_question(declared, ladder, 
         assert '"paid":true' not in text(result).replace(" ", "")
 
 
+def test_a_lenient_tool_takes_the_answers_of_a_model_and_drops_unknown_arguments():
+    lenient = Deployment(server(channels=("model",), lenient_arguments=True), capabilities={})
+    passed_on = {"amount": 3, "sure": True}
+    response = lenient.post_call("order", {"item": "apples", "colour": "red", "input_responses": passed_on})
+    assert response["result"]["structuredContent"]["amount"] == 3
+
+
 @pytest.mark.parametrize("name", ["copilot-cli", "codex-mcp-client"])
 def test_only_clients_that_fail_without_it_get_the_elicitation_id_that_the_revision_removed(name):
     def approve(ctx: Context) -> str:
