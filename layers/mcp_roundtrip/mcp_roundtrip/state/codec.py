@@ -93,6 +93,3 @@ class RequestStateCodec(Struct, frozen=True):
             if content["exp"] > key.expires_at:
                 raise StateRejected("outlives_certificate")
             return state
-
-
-# -- links --------------------------------------------------------------------------------------------------
