@@ -69,6 +69,7 @@ class _Loader(SafeLoader):
     """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        _refuse_repeated_names(node)
         members = super().construct_mapping(node, deep)
         return {
             name if isinstance(name, str) else _name(name, node): value for name, value in members.items()
@@ -94,6 +95,17 @@ def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
     if tag == "GetAtt" and isinstance(value, str):
         value = value.split(".", 1)  # the attribute may contain dots
     return {tag if tag in ("Ref", "Condition") else f"Fn::{tag}": value}
+
+
+def _refuse_repeated_names(node: yaml.MappingNode) -> None:
+    """Raise YAMLError for a pasted block beside one of its name: the AWS SAM CLI silently drops the first."""
+    names = set[str]()
+    for key, _ in node.value:
+        name = key.value if isinstance(key, yaml.ScalarNode) else ""
+        if name in names:
+            problem = f"{name} is there twice: write one with the members of both"
+            raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+        names |= {name} - {"", "<<"}
 
 
 def _name(name: Any, node: yaml.MappingNode) -> str:

@@ -101,7 +101,7 @@ def test_a_functions_environment_is_resolved(tmp_path):
     ],
 )
 def test_an_audience_that_aws_would_tell_is_the_local_address(variables, audience, tmp_path):
-    text = TEMPLATE.replace("WHO: globals", variables).replace("WHO: front", "WHEN: now")
+    text = TEMPLATE.replace("WHO: globals", variables).replace("WHO: front", "OTHER: now")
     found = application(tmp_path, text).functions["tool-dev"].environment
     assert found.get("MCP_AUDIENCE") == audience
 
