@@ -1,6 +1,6 @@
 """The documents of an endpoint that need no authorization: question page, Server Card, resource metadata.
 
-The Server Card is what a client reads before it connects (SEP-2127, a draft, which reserves
+The Server Card is what a client reads before it connects (SEP-2127, whose draft of discovery reserves
 `GET <endpoint>/server-card` for it): the name, the address and the protocol versions of a server. It lists no
 tools, because a card is public. The metadata is that of the endpoint as a protected resource (RFC 9728), and
 challenges lead clients to it.
