@@ -47,6 +47,9 @@ def test_the_numbers_in_the_prose_match_the_tables(usage, prices):
     signing = prices.usd({"kms_ecc": usage.question["Sign"]}) * cost.MILLION
     assert f"${signing:.2f} of the ${whole:.2f}" in prose
     assert f"its dashboard, ${prices.usd(usage.month):.2f} a month" in prose
+    watching = prices.usd(usage.month, "alarm_month", "dashboard_month")
+    tutorial = (ROOT / "docs/tutorial/index.md").read_text("utf-8")
+    assert f"at most ${watching:.2f} for [alarms and a dashboard]" in tutorial
 
 
 def test_a_tool_adds_no_alarm_and_a_tool_with_tasks_adds_one():
