@@ -145,9 +145,6 @@ export SAM_CLI_TELEMETRY := 0
 # Every shell has a variable USER, so only the command line counts.
 is_given = $(filter command,$(firstword $(origin $(1))))
 
-# Deletes what a failed command wrote, such as an interpreter without pip, if Debian's python3-venv is missing.
-.DELETE_ON_ERROR:
-
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
         simulate scale cost faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean
@@ -325,17 +322,19 @@ pip = @echo "Installing $(2) into $(1) …" >&2; began=$$(date +%s); \
         $(1)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check) $(3) \
     && echo "Installed $(2) in $$(($$(date +%s) - began)) s" >&2
 
-%/bin/python: | $(if $(WITH_UV),$(UV))
+# bin/activate is written last. An interrupted creation leaves an interpreter without pip, as does Debian without
+# python3-venv.
+%/bin/activate: | $(if $(WITH_UV),$(UV))
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
 	@echo "Creating the virtual environment $* …" >&2
-	@$(if $(WITH_UV),$(UV) venv --quiet --seed --python "$(PYTHON)",$(PYTHON) -m venv) $*
+	@$(if $(WITH_UV),$(UV) venv --quiet --allow-existing --seed --python "$(PYTHON)",$(PYTHON) -m venv) $*
 
-$(VENV)/.local: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.local: pyproject.toml | $(VENV)/bin/activate
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),the local runner,--editable '.[local]')
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/activate
 	$(call supported,$(VENV))
 	$(call pip,$(VENV),what the tests need,--editable '.[dev]')
 	@touch $@ $(VENV)/.local $(VENV)/.traces
@@ -349,17 +348,17 @@ $(VENV)/.traces: $(VENV)/.local
 	@touch $@
 
 # A separate environment: its pins conflict with those of the tests.
-$(SAM): Makefile | .venv-sam/bin/python
+$(SAM): Makefile | .venv-sam/bin/activate
 	$(call pip,.venv-sam,the AWS SAM CLI,$(SAM_CLI))
 	@touch $@
 
 # A separate environment, for the same reason.
-$(CHECKOV): Makefile | .venv-checkov/bin/python
+$(CHECKOV): Makefile | .venv-checkov/bin/activate
 	$(call pip,.venv-checkov,checkov,$(CHECKOV_PIN))
 	@touch $@
 
 # For `make dist`.
-.venv-dist/bin/twine: Makefile | .venv-dist/bin/python
+.venv-dist/bin/twine: Makefile | .venv-dist/bin/activate
 	$(call pip,.venv-dist,what make dist needs,$(DIST_PINS))
 	@touch $@
 
@@ -370,17 +369,17 @@ $(UV): Makefile
 	@touch $@
 
 # For `make docs`.
-$(MKDOCS): Makefile | .venv-docs/bin/python
+$(MKDOCS): Makefile | .venv-docs/bin/activate
 	$(call pip,.venv-docs,mkdocs,$(MKDOCS_PIN))
 	@touch $@
 
 # A separate environment: it pins an older botocore.
-$(MINISTACK): Makefile | .venv-ministack/bin/python
+$(MINISTACK): Makefile | .venv-ministack/bin/activate
 	$(call pip,.venv-ministack,ministack,$(MINISTACK_PIN))
 	@touch $@
 
 # Separate environments: clients need other versions of mcp than the tests, and of each other's packages.
-$(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/python
+$(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/activate
 	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
 	@touch $@
 
@@ -390,10 +389,10 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/pyt
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $($*_NPM) $(BESIDE) \
 	    && touch $@ || echo "$($*_NPM) is not installed: its tests are skipped" >&2
 
-$(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/python
+$(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/activate
 	$(call pip,$(BENCH),what make bench needs,--editable '.[local]' --requirement benchmarks/requirements.txt)
 	@touch $@
 
-$(FASTMCP)/.peers: benchmarks/requirements-fastmcp.txt | $(FASTMCP)/bin/python
+$(FASTMCP)/.peers: benchmarks/requirements-fastmcp.txt | $(FASTMCP)/bin/activate
 	$(call pip,$(FASTMCP),what make bench needs,--requirement $<)
 	@touch $@
