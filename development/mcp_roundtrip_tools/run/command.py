@@ -3,6 +3,7 @@
 import argparse
 import errno
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -124,5 +125,10 @@ def _wait_for_parent() -> None:
 
 
 def _print(output: TextIO, text: str) -> None:
-    output.write(f"{text}\n")  # one call, because several threads print
-    output.flush()
+    """Print a text. End this process if its terminal, or the program that reads the output, has ended."""
+    try:
+        output.write(f"{text}\n")  # one call, because several threads print
+        output.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # Python flushes once more
+        os.kill(os.getpid(), signal.SIGTERM)

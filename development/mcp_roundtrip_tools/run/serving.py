@@ -180,6 +180,8 @@ def exit_on_signals(status: int | None = None) -> Iterator[None]:
         raise SystemExit(128 + number if status is None else status)
 
     before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    if before[signal.SIGHUP] is signal.SIG_IGN:  # by nohup
+        del before[signal.SIGHUP]
     for each in before:
         signal.signal(each, end)
     try:

@@ -64,6 +64,36 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, number):
         os.kill(answer["pid"], 0)
 
 
+def test_under_nohup_the_command_serves_on_after_its_terminal_is_closed(tmp_path):
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    ignoring = f"trap '' HUP && exec {shlex.join(command(tmp_path, '--port', '0'))}"
+    with subprocess.Popen(ignoring, shell=True, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        process.send_signal(signal.SIGHUP)
+        try:
+            assert http(url).status == 200
+        finally:
+            process.terminate()
+
+
+def test_the_command_ends_when_no_program_reads_its_output(tmp_path):
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    arguments = command(tmp_path, "--port", "0", "--json")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["mcpUrl"]
+        process.stdout.close()
+        with suppress(OSError):  # it may end before it responds
+            http(url)
+        try:
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
 def test_a_small_limit_of_descriptors_is_raised(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     usual, most = getrlimit(RLIMIT_NOFILE)
