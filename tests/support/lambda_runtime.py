@@ -68,9 +68,9 @@ def _packages(name: str) -> Path:
 
 
 def _install(name: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
     target = ["--target", str(folder), "--python-version", name.removeprefix("python"), *_wheels()]
-    output_of(*command, *PACKAGES, *target)
+    output_of(*pip, *PACKAGES, *target)
     python = interpreter(name)
     assert python is not None
     # Lambda's packages are compiled, too.
