@@ -44,7 +44,6 @@ class ResultTooLarge(TooLarge):
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The result is too large to be sent: ask for less, {limit} bytes at most.")
-        self.limit = limit
 
 
 class ItemTooLarge(TooLarge):
