@@ -74,7 +74,7 @@ class Questions(Struct, frozen=True):
                 f"ask takes questions, not {type(question).__name__}; pass Elicit(key, message, model), "
                 "ElicitUrl(...), Sample(...) or ListRoots()"
             )
-        if question.is_namespaced and not self.allows_namespaced:
+        if isinstance(question, NamespacedRequest) and not self.allows_namespaced:
             raise self.run.usage_error(
                 f"namespaced request {question.key!r} is made by a server that does not allow them; write "
                 "Server(..., namespaced_requests=True)"
@@ -243,7 +243,7 @@ class _Resolver:
 
     def _channel(self, question: Question[Any]) -> Channel | None:
         """Return the channel of a question. Raises UsageError for a request that a task cannot send."""
-        if question.is_namespaced and self._run.is_task:
+        if isinstance(question, NamespacedRequest) and self._run.is_task:
             raise self._run.usage_error(
                 f"namespaced request {question.key!r} is made in a task, which cannot send it; call it "
                 "before ctx.run_as_task()"
@@ -253,8 +253,8 @@ class _Resolver:
         )
 
     def _needs_user(self, question: Question[Any]) -> bool:
-        """Return whether only the user, to whom the question was shown, may answer it."""
-        return self._run.requests.user_only_reached and question.trusts_answer
+        """Return whether only the user, to whom it was shown, may answer. `done` decides about URLs."""
+        return self._run.requests.user_only_reached and not isinstance(question, ElicitUrl)
 
 
 def _parse(key: str, question: Question[Any], raw: Any) -> Any:

@@ -128,7 +128,6 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
     done: Callable[[], bool | Awaitable[bool]]
     default: UnsetType | None = UNSET
     poll_interval_ms: int | None = DEFAULT_POLL_INTERVAL_MS
-    trusts_answer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)

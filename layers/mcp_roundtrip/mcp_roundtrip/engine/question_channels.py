@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
@@ -95,10 +95,6 @@ class Question(Generic[T]):
 
     key: str
     default: T | UnsetType
-    trusts_answer: ClassVar[bool] = True
-    """Whether the client's answer is the result. False if the server itself checks what happened."""
-    is_namespaced: ClassVar[bool] = False
-    """Whether the request is outside of the core protocol."""
 
     @property
     def has_default(self) -> bool:

@@ -240,8 +240,6 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
     The client has to declare the name in its `extensions`.
     """
 
-    is_namespaced: ClassVar[bool] = True
-
     key: str
     name: str
     arguments: Mapping[str, Any]
