@@ -21,6 +21,12 @@ def test_a_tool_can_read_principal_client_and_lambda_context():
     assert outcome == Done([Principal("jwt", "alice"), {"name": "client"}, lambda_context, 1234, True])
 
 
+def test_a_tool_can_pass_on_the_trace_context_of_its_client():
+    traceparent = f"00-{'a' * 32}-{'b' * 16}-01"
+    call = Passes(lambda ctx: ctx.trace.traceparent, info=CallInfo(trace={"traceparent": traceparent}))
+    assert call() == Done(traceparent)
+
+
 def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not():
     def body(ctx: Context) -> list[str]:
         keys = [ctx.idempotency_key("approval"), ctx.idempotency_key("other")]

@@ -5,11 +5,13 @@ import json
 import pytest
 
 from mcp_roundtrip.auth.callers import Principal
+from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_KEY_BYTES
 from mcp_roundtrip.observing.audit_records import (
     MAX_ITEMS,
     MAX_TEXT,
     action_of,
+    answers_of,
     audit_line,
     client_members,
     hashed_caller,
@@ -47,6 +49,11 @@ def test_a_line_with_the_longest_keys_of_any_characters_fits_and_says_what_was_c
     beginnings = [step.rpartition("...[")[0] or step for step in found["steps"]]
     assert all(key.startswith(each) for key, each in zip(keys, beginnings, strict=False))
     assert found["principal"] == plain_caller(ALICE)
+
+
+def test_a_default_that_was_taken_is_among_the_answers_and_a_step_is_not():
+    entries = [Entry("unit", Kind.DEFAULT, None), Entry("convert", Kind.STEP, 20)]
+    assert answers_of(entries, {}) == [{"key": "unit", "action": "default", "via": "default"}]
 
 
 def test_a_hash_is_the_same_for_each_client_of_a_person_and_hides_the_subject():
