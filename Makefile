@@ -54,7 +54,7 @@ $(if $(mistake),$(error $(mistake)))
 
 VENV      := .venv
 SAM       := .venv-sam/bin/sam
-MINISTACK := .venv-ministack/bin/hypercorn
+MINISTACK := .venv-ministack/bin/ministack
 CHECKOV   := .venv-checkov/bin/checkov
 UV        := .venv-lock/bin/uv
 MKDOCS    := .venv-docs/bin/mkdocs

@@ -150,7 +150,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     "clients": Group(
         clients,
         "make .venv/.dev .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients "
-        ".venv-ministack/bin/hypercorn .cache/typescript/package-lock.json "
+        ".venv-ministack/bin/ministack .cache/typescript/package-lock.json "
         ".cache/inspector/package-lock.json && "
         ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
         "tests/e2e/test_connecting.py tests/e2e/test_inspector.py",

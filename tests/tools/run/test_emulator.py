@@ -171,6 +171,7 @@ def test_ministack_is_installed_once_and_only_for_a_template_that_needs_it(tmp_p
         folder.mkdir(parents=True)
 
     monkeypatch.setattr(ministack_installation, "install_packages", install)
+    (tmp_path / "python").touch()  # of an installation that was interrupted
     installation = Installation(print, tmp_path / "cache/ministack", tmp_path / "python")
     emulator = Emulator(print, installation)
     emulator.declare(Storage())
