@@ -43,6 +43,14 @@ def command(folder, *arguments):
     return [sys.executable, "-m", "mcp_roundtrip_tools", "run", "--template", template, *arguments]
 
 
+@pytest.fixture(autouse=True)
+def default_of_sighup():
+    """A test run under nohup ignores the signal, and so would the programs that it starts."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_command_serves_until_it_is_stopped(tmp_path, number):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})

@@ -43,10 +43,10 @@ def test_a_second_signal_does_not_leave_the_network_behind(tmp_path):
         assert process.stderr is not None
         assert any(f"in {tmp_path}, until Ctrl+C" in line for line in process.stdout)
         commands = tmp_path / "commands"
-        os.killpg(process.pid, signal.SIGHUP)
+        os.killpg(process.pid, signal.SIGTERM)
         while "stops" not in commands.read_text():
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGHUP)
+        os.killpg(process.pid, signal.SIGTERM)
         assert process.wait(10) == 0
         assert "has active endpoints" in process.stderr.read(), "what keeps the network is reported"
         assert "http://127.0.0.1:" in process.stdout.read(), "the endpoint, for tasks"
