@@ -101,8 +101,6 @@ def canonical_json(value: Any) -> bytes:
     """Return the canonical form of a JSON value. Raises ValueError for a value that JSON cannot hold."""
     try:
         return _CANONICAL.encode(with_exact_integers(value)).encode("ascii")
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
     except TypeError as error:
         raise ValueError(str(error)) from None
 
