@@ -70,7 +70,7 @@ class LocalApp:
         self.environments = Environments(self.recorder)
         self._lock = threading.Lock()
         self._serial = threading.Lock() if options.debug else nullcontext()
-        self._catalogs = FreshCatalogs(copies, self.recorder.note)
+        self._catalogs = FreshCatalogs(copies, self.recorder.note, options.variables)
         self._pools = Pools(self._launch, self.environments, fresh=options.fresh)
 
     def open(self, addresses: Addresses) -> None:

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from mcp_roundtrip.deployment.settings import read_variables
+from mcp_roundtrip_tools.run.execution.runtime_process import isolated_variables
 from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.template.model import WORKER, Application, Function, function_name
 
@@ -25,11 +26,15 @@ _catalog_texts: dict[str, str] = {}
 
 
 class FreshCatalogs:
-    """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`."""
+    """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`.
 
-    def __init__(self, folder: Path, log: Callable[[str], None]) -> None:
+    `variables` are those of all functions, beside the template's.
+    """
+
+    def __init__(self, folder: Path, log: Callable[[str], None], variables: Mapping[str, str]) -> None:
         self._folder = folder
         self._log = log
+        self._variables = variables
         self._builder = ThreadPoolExecutor(1, thread_name_prefix="catalog")
         self._builds: dict[str, Future[Path]] = {}
 
@@ -89,17 +94,21 @@ class FreshCatalogs:
         seen = fingerprint([*(module.parent for module in modules.values()), *layers])
         key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
         if key not in _catalog_texts:
-            _catalog_texts[key] = self._run_catalog_command(modules, layers)
+            variables = {name: value for each in owners.values() for name, value in each.environment.items()}
+            _catalog_texts[key] = self._run_catalog_command(modules, layers, variables)
         return _catalog_texts[key]
 
-    def _run_catalog_command(self, modules: Mapping[str, Path], layers: Iterable[Path]) -> str:
+    def _run_catalog_command(
+        self, modules: Mapping[str, Path], layers: Iterable[Path], variables: Mapping[str, str]
+    ) -> str:
         output = self._folder / CATALOG
         options = [*(f"--owner={owner}={path}" for owner, path in modules.items())]
         options += [f"--path={layer}" for layer in layers]
         # A new process imports the sources in their current state.
         command = [sys.executable, "-m", "mcp_roundtrip_tools", "catalog", f"--output={output}", *options]
+        env = {**isolated_variables(), **variables, **self._variables}
         subprocess.run(  # noqa: S603 - a command of this package
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=True
         )
         return output.read_text(encoding="utf-8")
 

@@ -214,6 +214,19 @@ class ProcessEnvironment:
             self._log(DEBUGGER_HINT)
 
 
+def isolated_variables() -> dict[str, str]:
+    """Return variables for a process that imports functions: without the developer's own credentials."""
+    return {
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_REGION": REGION,
+        "AWS_DEFAULT_REGION": REGION,
+        "LANG": "C.UTF-8",
+    }
+
+
 def process_variables(
     function: Function,
     endpoints: Mapping[str, str],
@@ -226,13 +239,8 @@ def process_variables(
     services. `given` overrides all other variables.
     """
     return {
-        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        **isolated_variables(),
         **credentials,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
         "AWS_EXECUTION_ENV": f"AWS_Lambda_python{PYTHON_VERSION}",
         "AWS_LAMBDA_FUNCTION_NAME": function.name,
         "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
@@ -241,7 +249,6 @@ def process_variables(
         "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{function.name}",
         "AWS_LAMBDA_LOG_STREAM_NAME": "local",
         "LAMBDA_TASK_ROOT": str(function.code),
-        "LANG": "C.UTF-8",
         "PYTHONPATH": os.pathsep.join(map(str, function.path)),
         "PYTHONUNBUFFERED": "1",
         "TZ": ":UTC",
