@@ -6,9 +6,6 @@ import pytest
 import yaml
 
 from mcp_roundtrip.protocol.constants import (
-    HEADER_METHOD,
-    HEADER_NAME,
-    HEADER_PROTOCOL_VERSION,
     HEADER_SESSION_ID,
 )
 from mcp_roundtrip_tools.template.yaml_reader import load
@@ -188,8 +185,7 @@ def test_cors_allows_the_headers_and_methods_of_clients():
     cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
     assert cors["AllowOrigins"] == ORIGINS.split(",")
     assert cors["AllowMethods"] == ["POST", "DELETE"]
-    mirrored = {HEADER_PROTOCOL_VERSION, HEADER_SESSION_ID, HEADER_METHOD, HEADER_NAME}
-    assert {"authorization", "content-type", "accept", *mirrored} <= set(cors["AllowHeaders"])
+    assert cors["AllowHeaders"] == ["authorization", "*"]
     assert {HEADER_SESSION_ID, "www-authenticate"} <= set(cors["ExposeHeaders"])
     assert "AllowCredentials" not in cors
     assert variables(FRONT_DOOR, AllowedOrigins=ORIGINS)["MCP_ALLOWED_ORIGINS"] == ORIGINS
