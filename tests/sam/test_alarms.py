@@ -152,8 +152,9 @@ QUERY = re.compile(r"SELECT SUM\((\w+)\) FROM SCHEMA\((.+)\)")
         ("TaskAbandonedAlarm", "task_abandoned", {"task": "one"}),
     ],
 )
-def test_alarms_on_custom_metrics_use_emitted_metrics(capsys, alarm, event, fields):
-    LogObserver(namespace=NAMESPACE).record(event, **fields)
+def test_alarms_on_custom_metrics_use_emitted_metrics(capsys, monkeypatch, alarm, event, fields):
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
+    LogObserver().record(event, **fields)
     [metric] = properties(alarm)["Metrics"]
     query = QUERY.fullmatch(metric["Expression"])
     assert query is not None
@@ -170,8 +171,9 @@ def test_an_error_is_counted_as_one(capsys):
 SEARCH = re.compile(r"SEARCH\('\{(.+?)\}(?: MetricName=\"(\w+)\")?', 'Sum', 300\)")
 
 
-def test_the_dashboard_shows_all_custom_metrics(capsys):
-    record_each_metric(namespace=NAMESPACE)
+def test_the_dashboard_shows_all_custom_metrics(capsys, monkeypatch):
+    monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
+    record_each_metric()
     widgets = json.loads(properties("Dashboard")["DashboardBody"])["widgets"]
     assert len({(widget["x"], widget["y"]) for widget in widgets}) == len(widgets) >= 6
     assert {widget["type"] for widget in widgets} <= {"metric", "log"}

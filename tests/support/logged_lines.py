@@ -32,9 +32,9 @@ def logged_metrics(capsys: pytest.CaptureFixture[str]) -> Iterator[Metric]:
                     yield Metric(directive["Namespace"], metric["Name"], dimensions)
 
 
-def record_each_metric(**options: Any) -> None:
-    """Record a value of each metric. `options` are those of LogObserver."""
-    observer = LogObserver(**options)
+def record_each_metric() -> None:
+    """Record a value of each metric."""
+    observer = LogObserver()
     observer.record("request_completed", outcome="input_required", asked=["a"], declined=1)
     observer.record("request_completed", outcome="checkpoint")
     observer.record("request_completed", outcome="complete", round=2)

@@ -132,7 +132,7 @@ imports the module again after a change."""
 class LogObserver:
     """Writes log lines and metrics. A line that cannot be written fails no request.
 
-    The variables of Powertools set `service` and `namespace` if they are None. The higher one of `level` and
+    The variables of Powertools set the namespace, and `service` if it is None. The higher one of `level` and
     that of Lambda's LoggingConfig counts. An unknown level is logged and ignored. `clock_ms` returns
     monotonic milliseconds. `starts_cold`: whether the first request waits for the initialization. With
     `redacts`, tracebacks do not have the values of requests.
@@ -143,7 +143,6 @@ class LogObserver:
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         *,
         service: str | None = None,
-        namespace: str | None = None,
         level: str | None = None,
         starts_cold: bool = True,
         redacts: bool = True,
@@ -156,7 +155,7 @@ class LogObserver:
         self._aws_calls: Counter[str] = Counter()
         self._redactions: list[Callable[[], Iterable[Any]]] = []
         self._tags: dict[str, Any] = {}
-        self._namespace = EphemeralMetrics(namespace=namespace).namespace or DEFAULT_NAMESPACE
+        self._namespace = EphemeralMetrics().namespace or DEFAULT_NAMESPACE
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Powertools warns of two levels. That of Lambda counts.
             try:
