@@ -212,7 +212,7 @@ def test_axe_finds_no_violation_of_accessibility(page, color_scheme):
     requests = {"size": form(SIZE, MESSAGE), "more": form(more), "login": url("https://id.example/")}
     token, _ = page.calls.ask(requests)
     sent = ("audit", ("click", "Send"), ("count", ".error"), "audit", ("click", "Cancel"), "audit")
-    result = page.visit(token, *sent, bypassCSP=True, colorScheme=color_scheme)
+    result = page.visit(token, *sent, colorScheme=color_scheme)
     _, (open_form, passed), _, errors, (form_with_errors, _), _, (notice, _) = result["seen"]
     assert (open_form, form_with_errors, notice) == ([], [], [])
     assert passed > 20

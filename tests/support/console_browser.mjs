@@ -1,5 +1,5 @@
 // A program of browser.mjs: takes the steps of a visit, and returns what those saw that look at something.
-import { readFileSync } from "node:fs";
+import { audit } from "./axe.mjs";
 
 const LOOKS = new Set(["count", "evaluate", "focused", "texts"]);
 
@@ -132,9 +132,7 @@ function verbs(page) {
     size: (width, height) => page.setViewportSize({ width, height }),
     // Fails if the page violates a rule of accessibility.
     axe: async () => {
-      // A script of the page would violate its policy; this one runs in the page's isolated evaluation.
-      await page.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
-      const { violations } = await page.evaluate(() => window.axe.run());
+      const { violations } = await audit(page);
       const found = violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
       if (found.length > 0) throw new Error(JSON.stringify(found));
     },

@@ -1,6 +1,8 @@
 // Shows a view in a host made with app-bridge, takes the steps that the test lists, and returns what the host received.
 import { readFileSync } from "node:fs";
 
+import { audit } from "./axe.mjs";
+
 // The policy for a view without `csp` in its metadata, and frames, which the sandbox itself needs.
 const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
   "img-src 'self' data:; media-src 'self' data:; connect-src 'none'; frame-src 'self'";
@@ -104,8 +106,7 @@ async function takeSteps(page, { steps, width }) {
     evaluate: async (expression) => log.values.push(await frame.evaluate(expression)),
     // Returns the rules of accessibility that the view violates.
     axe: async () => {
-      await frame.evaluate(readFileSync("node_modules/axe-core/axe.min.js", "utf8"));
-      const { violations } = await frame.evaluate(() => window.axe.run());
+      const { violations } = await audit(frame);
       log.values.push(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]));
     },
     tree: async () => log.values.push(await view.locator("body").ariaSnapshot()),
