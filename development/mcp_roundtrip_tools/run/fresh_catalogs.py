@@ -22,7 +22,7 @@ OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
 
 _catalog_texts: dict[str, str] = {}
-"""Catalogs by a digest of their sources, so that tests that serve often build each once."""
+"""Catalogs by a digest of their sources and variables, so that tests that serve often build each once."""
 
 
 class FreshCatalogs:
@@ -92,9 +92,12 @@ class FreshCatalogs:
         modules = {owner: function.code / function.module for owner, function in owners.items()}
         layers = list(dict.fromkeys(layer for function in owners.values() for layer in function.path[1:]))
         seen = fingerprint([*(module.parent for module in modules.values()), *layers])
-        key = _digest(json.dumps([[*map(str, modules.items())], sorted(seen.items())]))
+        variables = {name: value for each in owners.values() for name, value in each.environment.items()}
+        variables |= self._variables
+        key = _digest(
+            json.dumps([[*map(str, modules.items())], sorted(seen.items()), sorted(variables.items())])
+        )
         if key not in _catalog_texts:
-            variables = {name: value for each in owners.values() for name, value in each.environment.items()}
             _catalog_texts[key] = self._run_catalog_command(modules, layers, variables)
         return _catalog_texts[key]
 
@@ -106,7 +109,7 @@ class FreshCatalogs:
         options += [f"--path={layer}" for layer in layers]
         # A new process imports the sources in their current state.
         command = [sys.executable, "-m", "mcp_roundtrip_tools", "catalog", f"--output={output}", *options]
-        env = {**isolated_variables(), **variables, **self._variables}
+        env = {**isolated_variables(), **variables}
         subprocess.run(  # noqa: S603 - a command of this package
             command, env=env, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", check=True
         )

@@ -56,10 +56,13 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
 def test_a_catalog_is_built_with_the_variables_of_the_functions_and_no_credentials(template, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "production")
     source = template.parent / "functions/greet/app.py"
-    imports = "import os\nassert 'AWS_PROFILE' not in os.environ\nassert os.environ['MCP_AUTH_MODE']\n"
-    source.write_text(imports + source.read_text().replace("def greet(", "def salute("))
-    with serve(template) as app:
+    edit(source, "from", "import os\nassert 'AWS_PROFILE' not in os.environ\nfrom")
+    edit(source, "server.tool", "server.tool(name=os.environ['NAME'])")
+    edit(template, "MCP_AUTH_MODE: none", "MCP_AUTH_MODE: none, NAME: salute")
+    with serve(template, watch_interval_s=0) as app:
         assert names(app) == ["salute", "part"]
+        edit(template, "salute", "welcome")
+        assert names(app) == ["welcome", "part"]
 
 
 def test_the_functions_beside_one_with_a_mistake_are_served(template):
