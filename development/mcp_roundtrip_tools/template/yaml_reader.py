@@ -68,8 +68,17 @@ def scalar_text(value: Any) -> str:
 class _Loader(SafeLoader):
     """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._checked: set[yaml.MappingNode] = set()
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        if node not in self._checked:  # afterwards it has the names that `<<` merges, too
+            self._checked.add(node)
+            _refuse_repeated_names(node)
+        super().flatten_mapping(node)
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        _refuse_repeated_names(node)
         members = super().construct_mapping(node, deep)
         return {
             name if isinstance(name, str) else _name(name, node): value for name, value in members.items()

@@ -7,6 +7,7 @@ import yaml
 
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
+from mcp_roundtrip_tools.template.yaml_reader import parse
 from support.project import edit
 from support.sam_applications import write_application
 from support.transformed_template import transformed_file
@@ -129,3 +130,8 @@ def test_a_name_that_is_there_twice_is_refused_with_its_line(tmp_path):
     path = write_application(tmp_path, text, {})
     with pytest.raises(TemplateError, match=r"Layers is there twice(.|\n)*line 4"):
         Template(path, {}).application()
+
+
+def test_a_name_that_a_merge_key_overrides_is_there_once():
+    text = "In:\n  Deeper:\n    Base: &base {A: 1}\n    Own: &own {<<: *base, A: 2}\nAll: {<<: *own}\n"
+    assert parse(text)["In"]["Deeper"]["Own"] == {"A": 2}
