@@ -5,9 +5,6 @@ from typing import Any
 import pytest
 import yaml
 
-from mcp_roundtrip.protocol.constants import (
-    HEADER_SESSION_ID,
-)
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.cloudformation import Refused
 from support.option_values import ANOTHER, ORIGINS
@@ -184,9 +181,9 @@ def test_a_domain_is_the_only_address_and_without_one_it_is_that_of_the_api():
 def test_cors_allows_the_headers_and_methods_of_clients():
     cors = properties("Api", AllowedOrigins=ORIGINS)["CorsConfiguration"]
     assert cors["AllowOrigins"] == ORIGINS.split(",")
-    assert cors["AllowMethods"] == ["POST", "DELETE"]
+    assert cors["AllowMethods"] == ["GET", "POST", "DELETE"]
     assert cors["AllowHeaders"] == ["authorization", "*"]
-    assert {HEADER_SESSION_ID, "www-authenticate"} <= set(cors["ExposeHeaders"])
+    assert cors["ExposeHeaders"] == ["*"]
     assert "AllowCredentials" not in cors
     assert variables(FRONT_DOOR, AllowedOrigins=ORIGINS)["MCP_ALLOWED_ORIGINS"] == ORIGINS
     assert "CorsConfiguration" not in properties("Api")

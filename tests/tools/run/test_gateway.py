@@ -88,7 +88,7 @@ def test_the_cors_configuration_of_the_template_is_applied():
     preflight = {**ALLOWED, "Access-Control-Request-Method": "POST"}
     with serve(TEMPLATE, parameters={"AuthMode": "none", **BROWSERS}, log=lines.append) as app:
         reply = request(app.url(), method="OPTIONS", headers=preflight)
-        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "POST,DELETE")
+        assert (reply.status, reply.headers["access-control-allow-methods"]) == (204, "GET,POST,DELETE")
         assert reply.headers["access-control-allow-headers"] == "authorization,*"
         others = request(app.url(), method="OPTIONS", headers={**preflight, "Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in others.headers
