@@ -1,13 +1,13 @@
 """Read a SAM template (SAM developer guide, "AWS SAM resources and properties" and "Globals section")."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mcp_roundtrip_tools.template.event_sources import RouteReader, note_other_events, read_queues
+from mcp_roundtrip_tools.template.event_sources import DEFAULT, RouteReader, note_other_events, read_queues
 from mcp_roundtrip_tools.template.functions import FunctionReader, check_settings
 from mcp_roundtrip_tools.template.intrinsics import Unresolvable
 from mcp_roundtrip_tools.template.local_names import (
@@ -22,6 +22,7 @@ from mcp_roundtrip_tools.template.model import (
     Application,
     Function,
     LeftOut,
+    Route,
     Storage,
     TemplateError,
     TemplateKey,
@@ -87,7 +88,7 @@ def _application(stacks: Stack, services: LocalServices, variables: Mapping[str,
         (*templates, *code),
         _keys(stacks, services, left_out),
         _storage(stacks, left_out),
-        _cors(stacks, left_out),
+        _cors(stacks, resources, routes, left_out),
         left_out.targets,
         tuple(left_out.notes),
         templates,
@@ -134,11 +135,18 @@ def _layer_folder(content: Path) -> Path:
     return built if built.is_dir() else content
 
 
-def _cors(stacks: Stack, left_out: LeftOut) -> Any:
-    """Return the CORS configuration of the first API that has one, otherwise that of Globals."""
+def _cors(
+    stacks: Stack, functions: Iterable[TemplateResource], routes: Collection[Route], left_out: LeftOut
+) -> Any:
+    """Return the CORS configuration of the first API that has one, otherwise of Globals or a function URL."""
     for api in (*stacks.of_type(*HTTP_APIS), *stacks.globals_of("HttpApi")):
         with left_out.noting():
             if (cors := api.get("CorsConfiguration")) is not None:
+                return cors
+    for function in functions:
+        is_served = Route("ANY", DEFAULT, name_of_function(function)) in routes
+        with left_out.noting():
+            if is_served and (cors := function.get("FunctionUrlConfig", {}).get("Cors")) is not None:
                 return cors
     return None
 

@@ -141,13 +141,15 @@ def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
 
 
 def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path):
-    url = "FunctionUrlConfig: {AuthType: NONE}"
+    cors = {"AllowOrigins": ["https://app.example"]}
+    url = f"FunctionUrlConfig: {{AuthType: NONE, Cors: {json.dumps(cors)}}}"
     text = "\n    Resources:" + FUNCTION.format(name="F", events="").replace(
         "CodeUri: f", f"CodeUri: f\n          {url}"
     )
     path = write_application(tmp_path, text, {"f/app.py": ""})
-    assert Template(path, {}).application().routes == (Route("ANY", "$default", "F"),)
+    found = Template(path, {}).application()
+    assert (found.routes, found.cors_configuration) == ((Route("ANY", "$default", "F"),), cors)
     edit(path, "Events: {}", "Events: {E: {Type: HttpApi, Properties: {Path: /f, Method: GET}}}")
     found = Template(path, {}).application()
-    assert found.routes == (Route("GET", "/f", "F"),)
+    assert (found.routes, found.cors_configuration) == ((Route("GET", "/f", "F"),), None)
     assert "F.FunctionUrlConfig" in found.notes[0]

@@ -61,7 +61,7 @@ _PREFIX = "access-control-"
 
 @dataclass(frozen=True, slots=True)
 class Cors:
-    """The CorsConfiguration of an API. `allow_origins` may contain `*`, `https://*` and `http://*`."""
+    """The CORS of an API or function URL. `allow_origins` may contain `*`, `https://*` and `http://*`."""
 
     allow_origins: tuple[str, ...] = ()
     allow_methods: tuple[str, ...] = ()
@@ -72,11 +72,14 @@ class Cors:
 
     @classmethod
     def of(cls, configuration: Any) -> Cors | None:
-        """Read the property: an object, or for SAM also `true` or a string with one origin."""
+        """Read the property: an object, or for SAM also `true` or a string with one origin.
+
+        SAM makes AllowOrigins of the short forms, and nothing else.
+        """
         if configuration is None or configuration is False:
             return None
         if configuration is True:
-            return cls(("*",), ("*",), ("*",))
+            return cls(("*",))
         if not isinstance(configuration, Mapping):
             return cls((str(configuration),))
         age = configuration.get("MaxAge")
@@ -117,7 +120,7 @@ class Cors:
         origin = request.header("origin")
         if origin is None or not self.allows(origin):
             return ()
-        any_origin = "*" in self.allow_origins and not self.allow_credentials
+        any_origin = "*" in self.allow_origins
         headers = [(f"{_PREFIX}allow-origin", "*" if any_origin else origin)]
         if not any_origin:
             headers.append(("vary", "origin"))
