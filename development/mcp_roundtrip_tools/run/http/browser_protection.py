@@ -54,7 +54,7 @@ def refuse_cross_origin(request: Request, allows: Callable[[str], bool]) -> Resp
     is_own_form = origin == "null" and site == "same-origin"
     if origin is not None and origin != own and not is_own_form and not allows(origin):
         return error_response(
-            403, "pages of this origin may not call the API: its CORS (AllowedOrigins) does not name the origin"
+            403, "pages of this origin may not call the API: its CORS (AllowedOrigins) has to name it"
         )
     if origin is None and site not in (None, "same-origin", "none") and mode != "navigate":
         return error_response(
