@@ -76,8 +76,8 @@ def of_stranger(**variables: str) -> dict[str, str]:
     """Return the environment of somebody who has Python and sam, and no checkout."""
     of_sam = environment()
     path = os.pathsep.join([of_sam["PATH"], str(forked_programs.sam().parent)])
-    # A few of the installed modules are imported: those are compiled then.
-    return {**of_sam, "PATH": path, "PIP_NO_COMPILE": "1", **variables}
+    # A few of the installed modules are imported: those are compiled then. (pip reads "1" as `compile`.)
+    return {**of_sam, "PATH": path, "PIP_NO_COMPILE": "0", **variables}
 
 
 @pytest.fixture(scope="module")
