@@ -80,7 +80,8 @@ def test_function_test_events_template_entries_and_catalog_are_written(written, 
 
 def test_mypy_accepts_the_function_with_tasks(written):
     # The layer's folder is not on the path: mypy would check the whole package again.
-    output_of(BIN / "mypy", "--follow-imports", "silent", f"functions/{TASK_TOOL}", cwd=written)
+    options = ("--follow-imports", "silent", "--cache-dir", os.devnull)
+    output_of(BIN / "mypy", *options, f"functions/{TASK_TOOL}", cwd=written)
 
 
 def test_the_written_files_are_lint_clean_and_formatted(tmp_path):
