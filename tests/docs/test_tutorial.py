@@ -18,6 +18,7 @@ import pytest
 
 import mcp_roundtrip_tools.console
 from mcp_roundtrip_tools.new import command as new
+from support import forked_programs
 from support.documents import code_blocks, read_document
 from support.interpreters import output_of, run
 
@@ -49,10 +50,7 @@ def shop(tmp_path_factory):
     assert (program, Path(name).name) == (".venv/bin/mcp-roundtrip new", "shop")
     version = f"python3.{max(12, sys.version_info.minor)}"  # functions are not deployed on 3.11
     assert new.main([str(folder / "shop"), "--runtime", version, "--wheel", str(wheel)]) == 0
-    environment = folder / "shop" / ".venv"
-    environment.mkdir()
-    (environment / "bin").symlink_to(Path(sys.prefix) / "bin")
-    (environment / ".installed").touch()
+    forked_programs.install(folder / "shop", forked_programs.python_of_calls())
     return folder / "shop"
 
 

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +34,8 @@ class Deployer:
 
     def make(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run make with these arguments. No terminal is attached, so it asks nothing."""
-        self._install()
+        if not (self.folder / VENV).exists():
+            forked_programs.install(self.folder, forked_programs.python_of_deploy())
         sam = forked_programs.sam()
         # What is installed is used as it is: make would install into the environment of the tests.
         installed = (
@@ -44,23 +44,6 @@ class Deployer:
             f"--old-file={sam}",
         )
         return self._run("make", *arguments, f"SAM={sam}", *installed, **variables)
-
-    def _install(self) -> None:
-        """Give `folder` a virtual environment whose programs are those of the tests."""
-        if (self.folder / VENV).exists():
-            return
-        programs = self.folder / VENV / "bin"
-        programs.mkdir(parents=True)
-        (programs / "python").symlink_to(forked_programs.python_of_deploy())
-        for name, module, python in (
-            ("mcp-roundtrip", "mcp_roundtrip_tools", programs / "python"),
-            ("pytest", "pytest", sys.executable),
-        ):
-            program = programs / name
-            program.write_text(f'#!/bin/sh\nexec "{python}" -m {module} "$@"\n')
-            program.chmod(0o755)
-        for mark in (".local", ".installed"):
-            (self.folder / VENV / mark).touch()
 
     def sam(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self._run(str(forked_programs.sam()), *arguments)

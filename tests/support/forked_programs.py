@@ -59,6 +59,32 @@ def python_of_deploy() -> Path:
 
 
 @cache
+def python_of_calls() -> Path:
+    """Return an interpreter for `-m mcp_roundtrip_tools`. Its server has the imports of `run` and `call`.
+
+    The server ends with this process.
+    """
+    commands = [f"mcp_roundtrip_tools.{each}.command" for each in ("call", "run")]
+    return _serve(Path(sys.executable), "python", commands)
+
+
+def install(folder: Path, python: Path) -> None:
+    """Give an application a virtual environment with the programs of the tests, and this interpreter."""
+    programs = folder / ".venv/bin"
+    programs.mkdir(parents=True)
+    (programs / "python").symlink_to(python)
+    for name, module, interpreter in (
+        ("mcp-roundtrip", "mcp_roundtrip_tools", programs / "python"),
+        ("pytest", "pytest", sys.executable),
+    ):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{interpreter}" -m {module} "$@"\n')
+        program.chmod(0o755)
+    for mark in (".local", ".installed"):
+        (programs.parent / mark).touch()
+
+
+@cache
 def python_of_functions(site: str = "") -> str:
     """Return an interpreter for the functions of an application, and for their catalog.
 
