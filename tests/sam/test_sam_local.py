@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip_testing.serving import LocalApp, serve
+from mcp_roundtrip_testing.serving import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvokeRequest
 from mcp_roundtrip_tools.run.execution.runtime_process import ProcessEnvironment
 from mcp_roundtrip_tools.sam_local.command import (
@@ -25,10 +25,11 @@ from mcp_roundtrip_tools.sam_local.command import (
     invoke_in,
     live_events,
 )
-from support.forked_programs import python_of_functions
+from support.forked_programs import python_of_functions, python_of_sam
 from support.project import ROOT, logical_ids
-from support.sam_build import SAM, run
+from support.sam_build import run
 from support.sample_events import ASKS, DONE, EVENTS, ROUNDS, STABLE, TASK, outcome
+from support.served_application import serve
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
 
@@ -41,7 +42,7 @@ LOGICAL_IDS = logical_ids()
 def variables_of_sam(template: Path, env_vars: Mapping[str, Any], folder: Path) -> dict[str, dict[str, str]]:
     file = folder / "env.json"
     file.write_text(json.dumps(env_vars))
-    done = run(SAM.with_name("python"), SCRIPT, template, file, "{}")
+    done = run(python_of_sam(), "-P", SCRIPT, template, file, "{}")
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, str]] = json.loads(done.stdout)
     return found
@@ -58,7 +59,7 @@ def start(app: LocalApp, name: str, variables: Mapping[str, str]) -> ProcessEnvi
 @pytest.fixture(scope="module")
 def app():
     parameters = {"AuthMode": "none"}
-    with serve(ROOT / "template.yaml", parameters=parameters, container_host=HOST, log=None) as running:
+    with serve(ROOT / "template.yaml", parameters=parameters, container_host=HOST) as running:
         yield running
 
 
