@@ -1,13 +1,12 @@
 import json
 import socket
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip_tools.invoke.command import main
-from support.forked_programs import python_of_functions
+from mcp_roundtrip_tools.invoke import command
+from support.served_application import serve
 
 
 @dataclass
@@ -22,7 +21,7 @@ class Invoke:
     def __call__(self, *arguments, status=0, terminal=None):
         """Return the response, of a command that ends with this exit status."""
         given = [*map(str, arguments), "--port", str(self.port), "--template", str(self.template)]
-        assert main(given, terminal=terminal) == status
+        assert command.main(given, terminal=terminal) == status
         written = self.capsys.readouterr()
         self.log += written.err.splitlines()
         [line] = written.out.splitlines()
@@ -40,5 +39,5 @@ def port():
 
 @pytest.fixture
 def invoke(port, template, capsys, monkeypatch):
-    monkeypatch.setattr(sys, "executable", python_of_functions())
+    monkeypatch.setattr(command, "serve", serve)
     return Invoke(template, port, capsys)
