@@ -29,7 +29,7 @@ from support.aws_account import Stack, running
 from support.clients import Answer, Person, official
 from support.documents import code_blocks
 from support.project import ROOT, contents
-from support.sam_build import NATIVE_RUNTIME, SAM, environment, require_deployed_runtime, run
+from support.sam_build import NATIVE_RUNTIME, environment, require_deployed_runtime, run
 from support.texts import words
 
 NEW, RUN, UPGRADE, SAM_INIT = code_blocks("docs/guides/your-own-project.md", "sh")
@@ -184,8 +184,8 @@ def for_this_computer(new: str) -> str:
 def test_sam_init_writes_the_same_application(application, tmp_path):
     _, *options, _ = SAM_INIT.split()
     target = ["--architecture", NATIVE_ARCHITECTURE, "--extra-context", f'{{"runtime": "{NATIVE_RUNTIME}"}}']
-    command: list[str | Path] = [SAM, *options, ROOT, "--no-input", "--name", "orders", *target]
-    done = run(*command, cwd=tmp_path, HOME=str(tmp_path))  # cookiecutter remembers its answers there
+    command: list[str | Path] = [*options, ROOT, "--no-input", "--name", "orders", *target]
+    done = run(forked_programs.sam(), *command, cwd=tmp_path, HOME=str(tmp_path))  # cookiecutter remembers its answers there
     assert done.returncode == 0, done.stderr
     expected = {name: text for name, text in contents(application).items() if not name.endswith(".whl")}
     pinned = "layer/requirements.txt"  # its template knows no wheel

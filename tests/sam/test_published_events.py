@@ -12,14 +12,14 @@ import pytest
 from mcp_roundtrip.adapters.detect import SOURCES, detect
 from support.event_formats import FORMATS
 from support.event_sources import sent_by
+from support.forked_programs import sam
 from support.interpreters import output_of
 from support.messages import call, headers
-from support.sam_build import SAM
 
 
 def published(*event: str) -> Any:
     variables = {"SAM_CLI_TELEMETRY": "0", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    return json.loads(output_of(SAM, "local", "generate-event", *event, env=variables))
+    return json.loads(output_of(sam(), "local", "generate-event", *event, env=variables))
 
 
 @pytest.mark.parametrize(
