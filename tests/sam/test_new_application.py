@@ -185,7 +185,8 @@ def test_sam_init_writes_the_same_application(application, tmp_path):
     _, *options, _ = SAM_INIT.split()
     target = ["--architecture", NATIVE_ARCHITECTURE, "--extra-context", f'{{"runtime": "{NATIVE_RUNTIME}"}}']
     command: list[str | Path] = [*options, ROOT, "--no-input", "--name", "orders", *target]
-    done = run(forked_programs.sam(), *command, cwd=tmp_path, HOME=str(tmp_path))  # cookiecutter remembers its answers there
+    sam = forked_programs.sam()
+    done = run(sam, *command, cwd=tmp_path, HOME=str(tmp_path))  # cookiecutter remembers its answers there
     assert done.returncode == 0, done.stderr
     expected = {name: text for name, text in contents(application).items() if not name.endswith(".whl")}
     pinned = "layer/requirements.txt"  # its template knows no wheel
