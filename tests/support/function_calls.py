@@ -9,11 +9,10 @@ from types import FrameType
 def count_function_calls(function: Callable[[], object]) -> int:
     """Return how many functions, in Python and in C, one call of `function` calls, without itself.
 
-    The first call, which may fill caches, is not counted, nor is the garbage collection of what other tests
-    left: finalizers and callbacks of weak references are functions, too.
+    The first call, which may fill caches, is not counted, nor is the garbage collection of what others left:
+    finalizers and callbacks of weak references are functions, too.
     """
     function()
-    gc.collect()
     calls = 0
 
     def profile(frame: FrameType, event: str, arg: object) -> None:
