@@ -322,8 +322,8 @@ pip = @echo "Installing $(2) into $(1) …" >&2; began=$$(date +%s); \
         $(1)/bin/python -m pip install --quiet --no-compile --disable-pip-version-check) $(3) \
     && echo "Installed $(2) in $$(($$(date +%s) - began)) s" >&2
 
-# bin/activate is written last. An interrupted creation leaves an interpreter without pip, as does Debian without
-# python3-venv.
+# `python -m venv` writes bin/activate last. An interrupted creation leaves an interpreter without pip, as does Debian
+# without python3-venv. uv writes pip last, and needs none.
 %/bin/activate: | $(if $(WITH_UV),$(UV))
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
 	@echo "Creating the virtual environment $* …" >&2
