@@ -161,7 +161,7 @@ class Installation:
         with self._lock:
             if self._failure is not None:
                 raise self._failure
-            if self._preferred.with_name("ministack").is_file():  # an interrupted set-up may leave only python
+            if self._preferred.with_name("ministack").is_file():  # an interrupted set-up leaves python
                 return None
             if not self._folder.is_dir():
                 self._install()
