@@ -125,10 +125,15 @@ def _wait_for_parent() -> None:
 
 
 def _print(output: TextIO, text: str) -> None:
-    """Print a text. End this process if its terminal, or the program that reads the output, has ended."""
+    """Print a text. End this process if its terminal, or the program that reads the output, has ended.
+
+    Raises OSError if the text cannot be written for another reason, such as a full disk.
+    """
     try:
         output.write(f"{text}\n")  # one call, because several threads print
         output.flush()
-    except OSError:
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # Python flushes once more
         os.kill(os.getpid(), signal.SIGTERM)

@@ -102,6 +102,14 @@ def test_the_command_ends_when_no_program_reads_its_output(tmp_path):
         assert process.stderr.read() == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written_is_an_error(tmp_path):
+    write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command(tmp_path, "--port", "0", "--json"), stdout=full, check=False)
+    assert done.returncode == 2
+
+
 def test_a_small_limit_of_descriptors_is_raised(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     usual, most = getrlimit(RLIMIT_NOFILE)
