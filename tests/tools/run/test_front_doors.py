@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import main
@@ -56,7 +58,10 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
 def test_a_catalog_is_built_with_the_variables_of_the_functions_and_no_credentials(template, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "production")
     source = template.parent / "functions/greet/app.py"
-    edit(source, "from", "import os\nassert 'AWS_PROFILE' not in os.environ\nfrom")
+    files = dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), os.devnull)
+    no_credentials = {**files, "AWS_EC2_METADATA_DISABLED": "true"}
+    check = f"assert {no_credentials}.items() <= os.environ.items() and 'AWS_PROFILE' not in os.environ"
+    edit(source, "from", f"import os\n{check}\nfrom")
     edit(source, "server.tool", "server.tool(name=os.environ['NAME'])")
     edit(template, "MCP_AUTH_MODE: none", "MCP_AUTH_MODE: none, NAME: salute")
     with serve(template, watch_interval_s=0) as app:
