@@ -143,6 +143,7 @@ def test_no_virtual_environment_is_removed_as_an_intermediate_file(tmp_path):
 def test_a_virtual_environment_whose_creation_was_interrupted_is_created_again(tmp_path):
     interpreter(tmp_path / ".venv/bin/python", "3.13")
     assert "-m venv .venv" in make(tmp_path, "run", f"PYTHON={sys.executable}").stdout
+    assert "uv venv --quiet --allow-existing " in make(tmp_path, "test").stdout
     (tmp_path / ".venv/bin/activate").touch()
     assert "-m venv .venv" not in make(tmp_path, "run", f"PYTHON={sys.executable}").stdout
 
