@@ -145,6 +145,9 @@ export SAM_CLI_TELEMETRY := 0
 # Every shell has a variable USER, so only the command line counts.
 is_given = $(filter command,$(firstword $(origin $(1))))
 
+# Deletes what a failed command wrote: uv writes bin/activate before it downloads pip.
+.DELETE_ON_ERROR:
+
 .PHONY: help run call invoke sam-local check pure-tests test all-tests lint e2e conformance newest hosts bench \
         simulate scale cost faults corpus events catalog clients-table reference docs new-tool \
         new-function build lock deploy rollback url deployer-policy smoke prune dist clean
@@ -323,7 +326,7 @@ pip = @echo "Installing $(2) into $(1) …" >&2; began=$$(date +%s); \
     && echo "Installed $(2) in $$(($$(date +%s) - began)) s" >&2
 
 # `python -m venv` writes bin/activate last. An interrupted creation leaves an interpreter without pip, as does Debian
-# without python3-venv. uv writes pip last, and needs none.
+# without python3-venv.
 %/bin/activate: | $(if $(WITH_UV),$(UV))
 	$(if $(PYTHON),,$(error Python 3.11 to 3.14 is needed: none found on PATH or in ~/.pyenv; name one with PYTHON=))
 	@echo "Creating the virtual environment $* …" >&2

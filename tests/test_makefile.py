@@ -148,6 +148,17 @@ def test_a_virtual_environment_whose_creation_was_interrupted_is_created_again(t
     assert "-m venv .venv" not in make(tmp_path, "run", f"PYTHON={sys.executable}").stdout
 
 
+def test_a_virtual_environment_for_which_uv_could_not_download_pip_is_created_again(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    uv = tmp_path / ".venv-lock/bin/uv"
+    uv.parent.mkdir(parents=True)
+    uv.write_text("#!/bin/sh\nmkdir -p .venv/bin; touch .venv/bin/activate; exit 1\n")
+    uv.chmod(0o755)
+    for _ in range(2):
+        done = run_make(tmp_path, ".venv/bin/activate", "WITH_UV=1", f"PYTHON={sys.executable}")
+        assert (done.returncode, "Creating" in done.stderr) == (2, True)
+
+
 def test_an_index_that_pip_is_configured_for_is_used(tmp_path):
     done = make(tmp_path, "test", f"PYTHON={sys.executable}", PIP_INDEX_URL="https://pypi.example/simple")
     assert done.returncode == 0, done.stderr
