@@ -1,9 +1,10 @@
 """Questions and answers: which questions are sent, which answers are accepted, what is asked again."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator
 
 from mcp_roundtrip import (
     AsyncContext,
@@ -138,6 +139,32 @@ def test_a_default_that_the_new_build_lacks_is_not_taken():
     call = Passes(body(default="celsius"), {"roots": {}}).begun()
     failure = error(call.on(body())(), MissingClientCapability)
     assert failure.questions.keys() == {"unit"}
+
+
+def test_a_recorded_answer_that_a_new_build_refuses_is_asked_again_unless_a_step_may_depend_on_it():
+    def body(kind: Any, *, has_step: bool = False) -> Any:
+        def ask(ctx: Context) -> list[str]:
+            size = ctx.elicit("size", "Size?", kind)
+            if has_step:
+                ctx.step("order", lambda: None)
+            return [size, ctx.elicit("name", "Who?", str)]
+
+        return ask
+
+    def refuse_huge(size: str) -> str:
+        if size == "huge":
+            raise ValueError("Too large.")
+        return size
+
+    for has_step in (False, True):
+        call = Passes(body(str, has_step=has_step)).begun()
+        assert asked(call(size=accept("huge"))).keys() == {"name"}
+        newer = call.on(body(Annotated[str, AfterValidator(refuse_huge)], has_step=has_step))
+        if has_step:
+            error(newer(name=accept("Ada")), Drift)
+        else:
+            assert asked(newer(name=accept("Ada"))).keys() == {"size"}
+            assert newer(size=accept("large")) == Done(["large", "Ada"])
 
 
 def test_mutating_an_answer_does_not_change_the_journal():
