@@ -83,6 +83,9 @@ class ContextCall(Coroutine[Any, Any, T]):
         if self._unawaited.pop(id(self), None) is not None and not self.is_abandoned():
             self.fail_run("was never awaited")
 
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
     def describe(self) -> str:
         """Return the kind and the key of the call, for error messages."""
         method = self._method.__name__
