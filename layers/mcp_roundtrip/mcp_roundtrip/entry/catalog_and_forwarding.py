@@ -29,7 +29,7 @@ from mcp_roundtrip.server.options import Fallback, TaskSupport
 _NAMES: Final = {"json": "definition", "view_uri": "view"}
 
 
-class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: the name is read once
+class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each property is computed once
     """A feature in the catalog: its owner, its definition, and the options that lists depend on.
 
     `json`: the definition, which is parsed when it is needed: a call needs that of one feature.
@@ -51,9 +51,13 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: the 
         identity = _IDENTITY.decode(self.json)
         return identity.uri_template or identity.uri or identity.name
 
-    def definition(self) -> Mapping[str, Any]:
+    @cached_property
+    def members(self) -> Mapping[str, Any]:
         members: Mapping[str, Any] = parse_json(bytes(self.json))
         return members
+
+    def definition(self) -> Mapping[str, Any]:
+        return self.members
 
 
 class _Identity(Struct, rename="camel"):
