@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
-from msgspec import MsgspecError, Raw, Struct
+from msgspec import MsgspecError, Raw, Struct, ValidationError
 from msgspec.json import Decoder
 
 from mcp_roundtrip.auth.callers import ANONYMOUS, Caller, EventAuthenticator, IssuerUnavailable, Unauthorized
@@ -49,7 +49,10 @@ class CatalogEntry(Struct, frozen=True, dict=True, rename=_NAMES):  # dict: each
     def name(self) -> str:
         """The name, URI or URI template that identifies the feature. Raises MsgspecError."""
         identity = _IDENTITY.decode(self.json)
-        return identity.uri_template or identity.uri or identity.name
+        name = identity.uri_template or identity.uri or identity.name
+        if not name:
+            raise ValidationError("the definition has no name")
+        return name
 
     @cached_property
     def members(self) -> Mapping[str, Any]:
