@@ -16,6 +16,7 @@ from mcp_roundtrip import (
     MissingClientCapability,
     Sample,
 )
+from mcp_roundtrip.engine import asking
 from mcp_roundtrip.engine.outcomes import Done
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
 from support.passes import AsyncPasses, Passes, accept, asked, error
@@ -165,6 +166,20 @@ def test_a_recorded_answer_that_a_new_build_refuses_is_asked_again_unless_a_step
         else:
             assert asked(newer(name=accept("Ada"))).keys() == {"size"}
             assert newer(size=accept("large")) == Done(["large", "Ada"])
+
+
+def test_a_recorded_answer_that_an_earlier_version_accepted_is_asked_again(monkeypatch):
+    half_of_a_pair = {"role": "assistant", "content": {"type": "text", "text": "\ud83d"}, "model": "m"}
+
+    def greet(ctx: Context) -> list[str]:
+        said = ctx.sample("say", "Say hello.", max_tokens=9)
+        return [said.text, ctx.elicit("name", "Who?", str)]
+
+    call = Passes(greet).begun()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(asking, "read_response", lambda key, request, response: response)
+        assert asked(call(say=half_of_a_pair)).keys() == {"name"}
+    assert asked(call(name=accept("Ada"))).keys() == {"say"}
 
 
 def test_mutating_an_answer_does_not_change_the_journal():

@@ -164,11 +164,15 @@ class _Resolver:
         if changed:
             self._discard(key, changed)
             return False
+        unfit = "model (which the recorded answer does not fit)"
         try:
             raw = read_response(key, self._requests[key].to_wire(), entry.value)
             self._answers[key] = _parse(key, question, raw)
+        except MalformedInputResponse:  # an earlier version of this package accepted it
+            self._discard(key, unfit)
+            return False
         except InvalidAnswer:
-            self._discard(key, "model (which the recorded answer does not fit)")
+            self._discard(key, unfit)
             raise
         return True
 
