@@ -28,7 +28,7 @@ _catalog_texts: dict[str, str] = {}
 class FreshCatalogs:
     """Builds catalogs in a background thread, one at a time, and copies of front doors in `folder`.
 
-    `variables` are those of all functions, beside the template's.
+    `variables` are those of `make run` for all functions. They override the template's.
     """
 
     def __init__(self, folder: Path, log: Callable[[str], None], variables: Mapping[str, str]) -> None:

@@ -107,7 +107,7 @@ def _construct(loader: _Loader, tag: str, node: yaml.Node) -> dict[str, Any]:
 
 
 def _refuse_repeated_names(node: yaml.MappingNode) -> None:
-    """Raise YAMLError for a pasted block beside one of its name: the AWS SAM CLI silently drops the first."""
+    """Raise YAMLError for a name that is there twice: the AWS SAM CLI silently drops the first."""
     names = set[str]()
     for key, _ in node.value:
         name = key.value if isinstance(key, yaml.ScalarNode) else ""

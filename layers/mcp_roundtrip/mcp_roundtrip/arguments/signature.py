@@ -33,8 +33,8 @@ class AnyContext:
 class Signature(Struct, frozen=True):
     """A function's signature with evaluated annotations. `parameters` does not include the context.
 
-    `prose` is the docstring without its texts on parameters (`descriptions`). `replaced_texts`: those of
-    parameters whose `Field(description=…)` says something else. The schema has the others.
+    `prose` is the docstring without its texts on parameters, which are `descriptions`. `replaced_texts` are
+    those that the schema lacks, because `Field(description=…)` of the parameter says something else.
     """
 
     name: str

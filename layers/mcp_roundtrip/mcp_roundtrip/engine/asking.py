@@ -257,7 +257,7 @@ class _Resolver:
         )
 
     def _needs_user(self, question: Question[Any]) -> bool:
-        """Return whether only the user, to whom it was shown, may answer. `done` decides about URLs."""
+        """Return whether only a user who saw the question may answer it. `done` decides about URLs."""
         return self._run.requests.user_only_reached and not isinstance(question, ElicitUrl)
 
 
