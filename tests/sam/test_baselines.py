@@ -15,7 +15,7 @@ from support.project import ROOT
 CHECKOV = Path(os.environ.get("CHECKOV", ROOT / ".venv-checkov/bin/checkov"))
 CONFIGURATION = ROOT / ".checkov.yaml"
 
-PACKAGE = ROOT / ".cache/guard/node_modules/@cdklabs/cdk-validator-cfnguard"
+PACKAGE = ROOT / ".cache/programs/node_modules/@cdklabs/cdk-validator-cfnguard"
 SYSTEM = "macos" if sys.platform == "darwin" else "ubuntu"
 GUARD = PACKAGE / "bin" / SYSTEM / platform.machine().replace("arm64", "aarch64") / "cfn-guard"
 RULES = PACKAGE / "rules/control-tower/cfn-guard"

@@ -19,7 +19,7 @@ import pytest
 
 from support import skips
 
-FOLDER = Path(__file__).parents[2] / ".cache/browser"
+FOLDER = Path(__file__).parents[2] / ".cache/programs"
 PROGRAM = Path(__file__).with_name("browser.mjs")
 VISIT = Path(__file__).with_name("visit.mjs")
 UNPACKED = FOLDER / "unpacked"

@@ -16,7 +16,7 @@ import httpx2
 from support import skips
 from support.oauth_client import REDIRECT, User
 
-PACKAGE = Path(__file__).parents[2] / ".cache/identity/node_modules/oidc-provider"
+PACKAGE = Path(__file__).parents[2] / ".cache/programs/node_modules/oidc-provider"
 PROGRAM = Path(__file__).with_suffix(".mjs")
 
 START_S = 30

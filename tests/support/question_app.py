@@ -16,7 +16,7 @@ from support.browser import RunProgram
 
 pytest_plugins = ["support.browser"]
 
-MODULES = Path(__file__).parents[2] / ".cache/apps/node_modules"
+MODULES = Path(__file__).parents[2] / ".cache/programs/node_modules"
 PROGRAM = Path(__file__).with_name("question_app.mjs")
 PAGES = {
     "host": Path(__file__).with_name("question_app.html"),

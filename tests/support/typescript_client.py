@@ -12,7 +12,7 @@ import pytest
 from support import skips
 from support.interpreters import output_of
 
-FOLDER = Path(__file__).parents[2] / ".cache/typescript"
+FOLDER = Path(__file__).parents[2] / ".cache/clients"
 
 TIMEOUT_S = 60
 """A program takes 1 s, but longer on a busy computer."""
