@@ -79,6 +79,8 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
     programs.mkdir(parents=True)
     (programs / "python").symlink_to(SAM.with_name("python"))
     (programs / "sam").symlink_to(forked_programs.sam())
+    for each in (installed, programs):
+        (each / "activate").touch()  # make creates an environment without it again
     for name in ("Makefile", "pyproject.toml"):
         os.utime(copy / name, (0, 0))  # what is installed is new enough
     values = {
