@@ -22,7 +22,10 @@ MAY_IMPORT = {
     "protocol": {"errors"},
     "schema": {"errors", "internal_errors", "protocol.strict_json"},
     "arguments": {"errors", "internal_errors", "protocol.strict_json", "protocol.constants", "schema"},
-    "content": {"errors", "protocol.strict_json", "schema", "arguments"},
+    "content": {
+        *("errors", "protocol.strict_json", "protocol.constants", "protocol.resource_uris"),
+        *("schema", "arguments"),
+    },
     "engine": {
         *("errors", "internal_errors", "auth.callers"),
         *("protocol", "schema", "arguments"),

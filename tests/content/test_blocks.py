@@ -108,7 +108,7 @@ def test_a_resource_has_either_text_or_bytes(contents):
                 (EmbeddedResource, {"text": "a"}),
                 (ResourceContents, {"text": "a"}),
             )
-            for uri in ("", "guide", "/guide", "1:x", "docs:", "docs://a guide", "docs://a\n")
+            for uri in ("", "guide", "/guide", "1:x", "docs:", "a://b c", "a://b\n", 'a://"', "a://%g0")
         ),
         (EmbeddedResource, {"uri": "a:b", "text": 1}, "text"),
         (EmbeddedResource, {"uri": "a:b", "blob": "a"}, "blob"),
@@ -174,9 +174,9 @@ def contents_of(value):
     return resource_contents("r", value, URI, None)
 
 
-def test_contents_keep_the_uri_and_the_media_type_that_their_function_gave_them():
-    given = ResourceContents(text="a", uri="file:///own", mime_type="text/css")
-    own = {"uri": "file:///own", "mimeType": "text/css", "text": "a"}
+def test_contents_keep_the_media_type_and_the_uri_in_ascii_that_their_function_gave_them():
+    given = ResourceContents(text="a", uri="file:///é%C3", mime_type="text/css")
+    own = {"uri": "file:///%C3%A9%C3", "mimeType": "text/css", "text": "a"}
     assert resource_contents("r", given, URI, "text/plain") == [own]
 
 

@@ -17,6 +17,8 @@ NO_TIMES = (
     *("2026-07-28T14:30:00", "2026-13-01T00:00:00Z", "2026-07-28 14:30:00Z", "2026-07-28T14:30:00+0200"),
     *("2026-07-28T14:30Z", datetime(2026, 7, 28), 1785249000, None),
 )
+NO_URLS = ("a.svg", "javascript:alert(1)", "https://a b/c", "https://a/%g0")
+NO_NAMES = ("a b", "-a", "a-", "1com.a/b", "com.a-/b", "com..a/b", "a/b/c", "é", "\udc80")
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,7 @@ NO_TIMES = (
         ({"icons": (ICON, MappingProxyType(ICON))}, {"icons": [ICON, ICON]}),
         ({"annotations": MappingProxyType({"priority": 0.5})}, {"annotations": {"priority": 0.5}}),
         ({"_meta": {"a/on": date(2026, 7, 28), "b": [None]}}, {"_meta": {"a/on": "2026-07-28", "b": [None]}}),
+        ({"_meta": {"com.a-1.b/c_d.E-f": 1, "a/": 2, "": 3}},) * 2,
     ],
 )
 def test_members_are_written_as_json_and_later_changes_are_not(given, written):
@@ -40,13 +43,13 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
     ("given", "problem"),
     [
         ({"title": 1}, "title: Expected `str`"),
-        ({"mimeType": "png"}, "mime_type must be"),
+        *(({"mimeType": kind}, "mime_type must be") for kind in ("png", "a/p,ng", "é/png", "a/b;", "a/b; c")),
         ({"title": "\udc80"}, "title must be"),
         ({"size": -1}, "size: Expected `int` >= 0"),
         ({"icons": ICON}, "icons: Expected `list`"),
         ({"icons": [{"x": 1}]}, "icons[0]: Object missing"),
         ({"icons": [{**ICON, "sizes": "48x48"}]}, "icons[0].sizes: Expected `list`"),
-        *(({"icons": [{"src": src}]}, "icons[0].src must be") for src in ("a.svg", "javascript:alert(1)")),
+        *(({"icons": [{"src": src}]}, "icons[0].src must be") for src in NO_URLS),
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons[0].x.a: object"),
         ({"annotations": {"priority": 5}}, "annotations.priority: Expected `float` <= 1.0"),
         *(({"annotations": {"lastModified": time}}, "annotations.lastModified must be") for time in NO_TIMES),
@@ -55,7 +58,7 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
         ({"icons": [ICON, {1: 1, **ICON}]}, "name in icons[1]: "),
         ({"_meta": {"x": object()}}, "meta.x: object"),
         ({"_meta": {"x": [math.nan]}}, "meta.x[0]: NaN"),
-        ({"_meta": {"\udc80": 1}}, "meta: half"),
+        *(({"_meta": {name: 1}}, f"meta has the name {name!r}") for name in NO_NAMES),
     ],
 )
 def test_invalid_metadata_is_refused_by_name_and_place(given, problem):

@@ -153,7 +153,7 @@ def test_an_invalid_interval_is_refused_with_the_remedy(interval_ms):
         "javascript:pay()",
         "https:///pay",
         "https://:443",
-        *(f"{URL}{each}" for each in ' \\"<>{|}^`\x00\x7f\ud800'),
+        *(f"{URL}{each}" for each in ' %\\"<>{|}^`\x00\x7f\ud800'),
     ],
 )
 def test_a_url_that_is_none_is_refused(url):

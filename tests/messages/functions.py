@@ -280,6 +280,7 @@ mistakes(
         "a version that is no text": lambda: Server("shop", version=5),
         "a media type without a slash": lambda: Server("shop").resource("x://a", mime_type="png")(lambda: ""),
         "a website without a scheme": lambda: Server("shop", website_url="shop.example"),
+        "a name in meta= with a blank": lambda: tool(annotated(str), name="find", meta={"order id": 1}),
         "icons without src": lambda: tool(
             annotated(str), name="find", icons=[{"url": "https://example.com/icon.png"}]
         ),

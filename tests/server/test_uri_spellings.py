@@ -147,6 +147,14 @@ OPEN = {
 }
 
 
+def test_a_resource_is_listed_and_read_by_a_uri_in_ascii():
+    client = calling(Server("documents"))
+    add(client.server, "docs://Zürich")
+    [listed] = client.result("resources/list")["resources"]
+    assert listed["uri"] == "docs://Z%C3%BCrich"  # RFC 3986
+    assert read(client, listed["uri"]) == "docs://Zürich"
+
+
 def test_a_variable_in_the_host_keeps_its_case_and_literal_text_is_case_insensitive():
     note = "notes://{name}.Example/{page} name=Ada page=A"
     assert read(SERVER, "NOTES://Ada.EXAMPLE/A") == note

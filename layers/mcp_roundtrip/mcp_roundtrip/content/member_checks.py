@@ -18,6 +18,8 @@ from msgspec import Meta, ValidationError, convert
 
 from mcp_roundtrip.content.tool_results import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
+from mcp_roundtrip.protocol.constants import META_NAME, META_PREFIX, URI_REST, URI_SCHEME
+from mcp_roundtrip.protocol.resource_uris import percent_encode
 from mcp_roundtrip.protocol.strict_json import parse_json
 
 _WIRE: Final = {"meta": "_meta", "mime_type": "mimeType", "website_url": "websiteUrl"}
@@ -47,6 +49,7 @@ class _ToolAnnotations(TypedDict, total=False):
     openWorldHint: bool
 
 
+_MEDIA_TYPE: Final = r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(\s*;\s*[\w.+-]+=\S.*)?"
 _TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 
 _TYPES: Final[Mapping[str, Any]] = {
@@ -83,6 +86,8 @@ def check_members(holder: Any) -> None:
 def members_to_json(holder: Any) -> dict[str, Any]:
     """Return the members of a dataclass that are not None as JSON. Raises UsageError."""
     given = {each.name: getattr(holder, each.name) for each in fields(holder)}
+    if given.get("uri") is not None:
+        given["uri"] = percent_encode(given["uri"])
     return {
         _WIRE.get(name, name): _to_json(f"{type(holder).__name__}.{name}", value)
         for name, value in given.items()
@@ -106,10 +111,14 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         raise UsageError(f"{what}{where}{path}: {problem}; pass what the specification has there") from None
     if isinstance(value, str):
         check_text(where, value)
-    if name == "mime_type" and re.fullmatch(r"[^\s/;]+/[^\s/;]+(\s*;.*)?", value) is None:  # RFC 6838
+    if name == "mime_type" and re.fullmatch(_MEDIA_TYPE, value, re.ASCII) is None:  # RFC 6838
         raise UsageError(f'{where} must be a media type, such as "image/png"')
-    if name == "uri" and re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:\S+", value) is None:  # RFC 3986
+    if name == "uri" and re.fullmatch(URI_SCHEME + URI_REST, value) is None:
         raise UsageError(f'{where} must be a URI with its scheme, such as "docs://guide"')
+    if name == "meta":
+        for key in value:
+            if re.fullmatch(f"(?:{META_PREFIX})?{META_NAME}", key) is None:
+                raise UsageError(f"{where} has the name {key!r:.100}; write one such as 'com.example/order'")
     if name == "website_url":
         _check_url(where, value)
     if name == "annotations":
@@ -153,7 +162,7 @@ def _is_time(value: Any) -> bool:
 
 def _check_url(where: str, url: str) -> None:
     """Raise UsageError for a URL that a client cannot show or must not follow, such as `javascript:`."""
-    if re.match("(https?://|data:).", url, re.IGNORECASE) is None:
+    if re.fullmatch(f"(?i:https?://|data:){URI_REST}", url) is None:
         raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
 
 

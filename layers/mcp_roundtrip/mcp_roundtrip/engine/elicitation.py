@@ -23,6 +23,7 @@ from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Cha
 from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, ElicitationDeclined, UsageError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.protocol.constants import URI_REST, URI_SCHEME
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.elicitation_form import Form
@@ -31,10 +32,7 @@ T = TypeVar("T")
 
 MIN_POLL_INTERVAL_MS: Final = 1_000
 
-# Without the characters that no URL has (RFC 3986; those outside of ASCII are encoded by clients).
-_ABSOLUTE_URL: Final = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*://(?![/?#:])[^\s\x00-\x1f\x7f\"<>\\^`{|}\ud800-\udfff]+"
-)
+_ABSOLUTE_URL: Final = re.compile(rf"{URI_SCHEME}//(?![/?#:]){URI_REST}")
 
 
 class _Elicitation(Question[T]):

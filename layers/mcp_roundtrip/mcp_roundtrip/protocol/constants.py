@@ -28,6 +28,15 @@ META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
 META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
 """The members of `_meta` with trace context (SEP-414)."""
 
+_LABEL: Final = r"[A-Za-z](?:-*[A-Za-z0-9])*"
+META_PREFIX: Final = rf"{_LABEL}(?:\.{_LABEL})*/"
+META_NAME: Final = r"(?:[A-Za-z0-9](?:[_.-]*[A-Za-z0-9])*)?"
+"""The patterns of the two parts of a key of `_meta`, and of an extension's name (basic/index "_meta")."""
+
+URI_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
+URI_REST: Final = r"(?:[^\s\x00-\x1f\x7f\"%<>\\^`{|}\ud800-\udfff]++|%[0-9A-Fa-f]{2})++"
+"""The patterns of the two parts of a URI, which may have characters outside of ASCII (RFC 3986)."""
+
 TRACEPARENT: Final = r"00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 """The pattern of the span contexts that this package writes (W3C Trace Context 1, version 00)."""
 

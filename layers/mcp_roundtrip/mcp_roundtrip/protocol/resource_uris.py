@@ -35,7 +35,6 @@ RESERVED: Final = ":/?#[]@!$&'()*+,;="  # RFC 3986 §2.2
 EXPRESSION: Final = r"(\{[^{}]*\})"
 
 _INVALID: Final = r"%(?![0-9A-Fa-f]{2})|[\x00-\x20\x7f\"<>\\^`{|}\ud800-\udfff]"
-_ENCODED: Final = r"%(..)|([^\x00-\x7f]+)"
 _UNRESERVED: Final = r"[A-Za-z0-9._~-]"
 _COMPONENTS: Final = r"(?s)([A-Za-z][A-Za-z0-9+.-]*):(?://((?:\{[^{}/?]*\}|[^/?#{}])*))?(.*)"
 _DOT_SEGMENT: Final = r"[^?#]*/\.\.?(?:[/?#]|\Z)"
@@ -105,12 +104,16 @@ def _normalize_octets(text: str) -> str:
         raise ValueError(
             f"{invalid[0]!r} cannot be there; percent-encode it, and write variables as {{name}}"
         )
-    return re.sub(_ENCODED, _normal_octets, text)
+    return re.sub("%(..)", _normal_octet, percent_encode(text))
 
 
-def _normal_octets(found: re.Match[str]) -> str:
-    if found[2]:
-        return "".join(f"%{octet:02X}" for octet in found[2].encode())
+def percent_encode(text: str) -> str:
+    """Encode the characters outside ASCII."""
+    octets = text.encode().decode("latin-1")
+    return re.sub("[^\x00-\x7f]", lambda octet: f"%{ord(octet[0]):02X}", octets)
+
+
+def _normal_octet(found: re.Match[str]) -> str:
     octet = _octet(found)
     return octet if re.match(_UNRESERVED, octet) else found[0].upper()
 

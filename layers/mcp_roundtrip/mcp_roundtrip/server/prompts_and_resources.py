@@ -25,8 +25,9 @@ from mcp_roundtrip.errors import (
 )
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.constants import URI_SCHEME
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
-from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate
+from mcp_roundtrip.protocol.resource_uris import UriIndex, UriTemplate, percent_encode
 from mcp_roundtrip.server import admission
 from mcp_roundtrip.server.call_errors import feature_error
 from mcp_roundtrip.server.decorator_options import check_context
@@ -79,7 +80,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
                 f"resource {self.name!r}: its variables and the function's parameters differ by {differing}; "
                 "write a parameter of the same name for each variable"
             )
-        if not re.match("[A-Za-z][A-Za-z0-9+.-]*:.", self.name):
+        if not re.match(f"{URI_SCHEME}.", self.name):
             raise DefinitionError(f"resource {self.name!r} has no scheme; write one such as 'docs://guide'")
         if type(self.ttl_ms) is not int or self.ttl_ms < 0 or self.cache_scope not in ("public", "private"):
             raise DefinitionError(
@@ -105,9 +106,9 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
 
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
-        at = "uri" if self.template.is_static else "uriTemplate"
+        named = {"uri": percent_encode(self.name)} if self.template.is_static else {"uriTemplate": self.name}
         typed = {} if self.mime_type is None else {"mimeType": self.mime_type}
-        return {at: self.name, "name": self.label, **self.described, **typed, **self.extra}
+        return {**named, "name": self.label, **self.described, **typed, **self.extra}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         contents = resource_contents(self.name, value, call.name, self.mime_type)
