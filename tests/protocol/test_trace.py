@@ -6,14 +6,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_roundtrip.protocol.constants import META_TRACELINK
 from mcp_roundtrip.protocol.trace import MAX_LENGTH, MAX_LOG_LENGTH, TraceContext
 from support.json_values import any_json
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
-OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-b7ad6b7169203331-00"
 
 hexadecimal = st.sampled_from("0123456789abcdef")
 json_values = any_json(max_leaves=5)
@@ -134,26 +132,18 @@ def test_the_log_has_the_beginning_of_long_members() -> None:
     "attack", [("k=" + " " * 30_000 + ";") * 30 + '"', "," * 900_000, " " * 900_000, "a" * 900_000]
 )
 def test_hostile_values_are_refused_quickly(attack: str) -> None:
-    meta = {"traceparent": PARENT, "tracestate": attack, "baggage": attack, META_TRACELINK: attack}
+    meta = {"traceparent": PARENT, "tracestate": attack, "baggage": attack}
     assert TraceContext.from_meta(meta) == TraceContext(traceparent=PARENT)
 
 
-def test_a_link_to_another_trace_is_passed_on_beside_the_traceparent_or_without_one() -> None:
-    context = TraceContext.from_meta({"traceparent": PARENT, META_TRACELINK: OTHER})
-    assert context == TraceContext(traceparent=PARENT, tracelink=OTHER)
-    assert context.trace_id == TRACE
-    assert TraceContext.from_meta({META_TRACELINK: OTHER}) == TraceContext(tracelink=OTHER)
-    assert TraceContext.from_meta({META_TRACELINK: OTHER[:-1]}) == TraceContext()
-
-
-MEMBERS = ["traceparent", "tracestate", "baggage", META_TRACELINK]
-bits = st.sampled_from([PARENT, OTHER, "cc-", "-", ",", ";", "=", " ", "a", "a=1", "@", "\n", "0" * 32, "é"])
+MEMBERS = ["traceparent", "tracestate", "baggage"]
+bits = st.sampled_from([PARENT, "cc-", "-", ",", ";", "=", " ", "a", "a=1", "@", "\n", "0" * 32, "é"])
 
 
 @given(st.dictionaries(st.sampled_from(MEMBERS), json_values | st.lists(bits).map("".join)))
 def test_reading_a_trace_is_idempotent(meta: dict[str, Any]) -> None:
     context = TraceContext.from_meta(meta)
-    values = context.traceparent, context.tracestate, context.baggage, context.tracelink
+    values = context.traceparent, context.tracestate, context.baggage
     assert TraceContext.from_meta(dict(zip(MEMBERS, values, strict=True))) == context
     for value in values:
         assert value is None or (value.isascii() and "\n" not in value)

@@ -23,9 +23,7 @@ META_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 META_TRACEPARENT: Final = "traceparent"
 META_TRACESTATE: Final = "tracestate"
 META_BAGGAGE: Final = "baggage"
-META_TRACELINK: Final = "io.modelcontextprotocol/tracelink"
-"""A client's convention for the later rounds of a call (panyam/mcpkit), not in the specification."""
-META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE, META_TRACELINK, "tracelink")
+META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE)
 """The members of `_meta` with trace context (SEP-414)."""
 
 _LABEL: Final = r"[A-Za-z](?:-*[A-Za-z0-9])*"

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_roundtrip.protocol.constants import META_BAGGAGE, META_TRACELINK, META_TRACEPARENT, META_TRACESTATE
+from mcp_roundtrip.protocol.constants import META_BAGGAGE, META_TRACEPARENT, META_TRACESTATE
 
 MAX_LENGTH: Final = 8_192
 """Limit of a list in characters: what every participant must propagate (W3C Baggage, "Limits")."""
@@ -40,14 +40,12 @@ class TraceContext:
     """The trace context of a request. A member that is absent or malformed is None.
 
     `traceparent` has the form of version 00 for every received version. With `tracestate` and `baggage` it
-    can be sent to the services that a tool calls. `tracelink` is the traceparent of a linked span, such as
-    that of the first round.
+    can be sent to the services that a tool calls.
     """
 
     traceparent: str | None = None
     tracestate: str | None = None
     baggage: str | None = None
-    tracelink: str | None = None
 
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> TraceContext:
@@ -57,7 +55,6 @@ class TraceContext:
             traceparent,
             None if traceparent is None else _list(meta.get(META_TRACESTATE), _TRACESTATE_MEMBER, MAX_STATES),
             _list(meta.get(META_BAGGAGE), _BAGGAGE_MEMBER),
-            _traceparent(meta.get(META_TRACELINK, meta.get("tracelink"))),
         )
 
     @property
@@ -71,7 +68,6 @@ class TraceContext:
             "trace_id": self.trace_id,
             "span_id": self.span_id,
             "tracestate": self.tracestate,
-            "tracelink": self.tracelink,
             "baggage": self.baggage,
         }
         return {name: member[:MAX_LOG_LENGTH] for name, member in members.items() if member is not None}

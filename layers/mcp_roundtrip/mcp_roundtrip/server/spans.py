@@ -72,7 +72,6 @@ class ServerSpans(Spans, frozen=True):
             _request_attributes(context),
             parent=context.invocation.forwarded.trace or trace.traceparent,
             tracestate=trace.tracestate,
-            links=[trace.tracelink],
             on_error=partial(_describe_error, method),
         ) as span:
             _tag_log_lines(context, span)
