@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.capabilities import (
     breaks_on_state_only_rounds,
     capability_path,
+    declarable_path,
     declares,
     missing_capabilities,
     needs_elicitation_ids,
@@ -35,6 +37,13 @@ def test_a_capability_counts_as_declared_as_in_the_table(
     capabilities: dict[str, Any], name: str, declared: bool
 ) -> None:
     assert declares(capabilities, capability_path(name)) is declared
+
+
+@pytest.mark.parametrize("name", ["a", "a/b/c", "1a/b", "a-/b", ".a/b", "a b/c", "a/-b", "a/b-"])
+def test_an_extension_has_a_prefix_as_in_the_names_of_meta(name: str) -> None:
+    assert declarable_path("find", "extensions.com.example/a_b") == ("extensions", "com.example/a_b")
+    with pytest.raises(DefinitionError, match=r"^find: clients have no capability"):
+        declarable_path("find", f"extensions.{name}")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, dotted_capabilities
-from mcp_roundtrip.protocol.constants import LEGACY_VERSION, TASKS_EXTENSION, UI_EXTENSION, UI_MIME_TYPE
+from mcp_roundtrip.protocol.constants import (
+    LEGACY_VERSION,
+    META_NAME,
+    META_PREFIX,
+    TASKS_EXTENSION,
+    UI_EXTENSION,
+    UI_MIME_TYPE,
+)
 
 CapabilityPath = tuple[str, ...]
 """The members that lead to a capability, such as ("extensions", "com.example/approval")."""
@@ -27,6 +34,8 @@ _KNOWN: Final = (
 )
 """The dotted names of ClientCapabilities in the schema."""
 
+_OPEN: Final = rf"extensions\.{META_PREFIX}{META_NAME}|experimental\.\S+"
+
 
 def capability_path(name: str) -> CapabilityPath:
     """Return the path of a dotted name such as "sampling.tools". The dots in an extension's name stay."""
@@ -38,11 +47,10 @@ def capability_path(name: str) -> CapabilityPath:
 
 def declarable_path(where: str, name: str) -> CapabilityPath:
     """Return the path of a known capability or of any extension. Raises DefinitionError for other names."""
-    is_open = isinstance(name, str) and re.fullmatch(r"(extensions|experimental)\.\S+", name)
-    if name not in _KNOWN and not is_open:
+    if name not in _KNOWN and not (isinstance(name, str) and re.fullmatch(_OPEN, name)):
         raise DefinitionError(
             f"{where}: clients have no capability {name!r:.100}; write one of "
-            f"{', '.join(_KNOWN)}, extensions.<name> or experimental.<name>"
+            f"{', '.join(_KNOWN)}, extensions.<prefix>/<name> or experimental.<name>"
         )
     return capability_path(name)
 
