@@ -69,7 +69,7 @@ def _difference(header: str, value: str, expected: str) -> ProtocolError:
     Gateways join the values of a repeated header with commas. Equal values are refused, too: the header is no
     list, and a proxy may have read one value only (RFC 9110 §5.3).
     """
-    if {decode_header(each) for each in value.split(",")} == {expected}:
+    if "," in value and {decode_header(each) for each in value.split(",")} == {expected}:
         return mismatch(f"the {header} header occurs more than once")
     return mismatch(f"the {header} header does not match the body")
 
@@ -133,8 +133,8 @@ def check_parameter_headers(
 ) -> None:
     """Raise -32020 unless the headers (lower-case names) equal the arguments.
 
-    Without `required`, as for clients that open with `initialize`, headers may be missing. A header without
-    an argument is ignored. An array or an object has no header; validation refuses it later.
+    Without `required`, as for clients that open with `initialize`, headers may be missing. An array or an
+    object has no header; validation refuses it later.
     """
     for path, name in parameter_headers.items():
         header = headers.get(_header(name).lower())

@@ -42,9 +42,6 @@ SKILL_METHODS: Final = (constants.SKILLS_LIST, constants.SKILLS_GET, constants.R
 TASK_IDS: Final = "taskIds"
 """SEP-2663, "Task Status Notifications"."""
 
-_FLAGS: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-_LISTS: Final = ("resourceSubscriptions", TASK_IDS)
-
 
 class Discovery(Struct, frozen=True, dict=True):  # dict: the handlers and lists are created once
     """The methods of a server with these features, apart from those that name a feature."""
@@ -210,25 +207,12 @@ def decline_subscription(context: RequestContext) -> Reply:
     requested = context.params.get("notifications")
     if not isinstance(requested, dict):
         raise invalid_params("notifications must be an object")
-    requested = jsonrpc.without_null_members(requested)
-    if TASK_IDS in requested:
+    if requested.get(TASK_IDS) is not None:
         require_capabilities(context, [TASKS])
-    _check_filter(requested)
     tag = {META_SUBSCRIPTION_ID: context.request.id}
     acknowledged = jsonrpc.notification(ACKNOWLEDGED, {"_meta": tag, "notifications": {}})
     meta = {**tag, constants.META_SERVER_INFO: context.options.server_info}
     return Reply({"resultType": "complete", "_meta": meta}, (acknowledged,), {"outcome": "declined"})
-
-
-def _check_filter(requested: Mapping[str, Any]) -> None:
-    """Check the types of the known members of the filter. Raises ProtocolError -32602."""
-    for name in _FLAGS:
-        if not isinstance(requested.get(name, False), bool):
-            raise invalid_params(f"notifications.{name} must be a boolean")
-    for name in _LISTS:
-        value = requested.get(name, [])
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise invalid_params(f"notifications.{name} must be an array of strings")
 
 
 # -- earlier versions ---------------------------------------------------------------------------------------
