@@ -94,10 +94,14 @@ def _capabilities(requires: Iterable[CapabilityPath]) -> Mapping[str, Any]:
 
 
 def stale_events(folder: str, server: Server, written: Path) -> list[Path]:
-    """Return the files of `folder` that are named after the tool that they call, if the tool is gone."""
+    """Return the events of `folder` that this program or `new-tool` wrote, if the tool that they call is gone."""
     names = {*server.tools, *server.prompts}
-    files = sorted((written / folder).glob("*.json"))
-    return [file for file in files if file.stem not in names and _params(file).get("name") == file.stem]
+    stale = []
+    for file in sorted((written / folder).glob("*.json")):
+        name = _params(file).get("name")
+        if file.stem in (name, f"{name}_bad_arguments") and name not in names:
+            stale.append(file)
+    return stale
 
 
 def _params(path: Path) -> dict[str, Any]:

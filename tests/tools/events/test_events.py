@@ -79,14 +79,16 @@ def test_the_event_of_a_tool_declares_the_capabilities_that_the_tool_requires(tm
     assert declared == {**WITH_TASKS, "extensions": {TASKS_EXTENSION: {}, "com.example/orders": {}}}
 
 
-def test_an_event_that_is_named_after_a_removed_tool_is_stale(tmp_path):
+def test_the_events_that_were_written_for_a_removed_tool_are_stale(tmp_path):
     (tmp_path / "shop").mkdir()
     calls = {"find_order": "find_order", "cancel_order": "cancel_order", "unknown": "nope", "greet": "greet"}
+    calls |= {"find_order_bad_arguments": "find_order", "cancel_order_bad_arguments": "cancel_order"}
     for file, name in calls.items():
         event = {"body": json.dumps({"params": {"name": name}})}
         (tmp_path / f"shop/{file}.json").write_text(json.dumps(event))
     (tmp_path / "shop/list.json").write_text("{}")
-    assert stale_events("shop", server, tmp_path) == [tmp_path / "shop/cancel_order.json"]
+    stale = [file.name for file in stale_events("shop", server, tmp_path)]
+    assert stale == ["cancel_order.json", "cancel_order_bad_arguments.json"]
 
 
 @pytest.mark.parametrize(
