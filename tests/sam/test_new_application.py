@@ -142,7 +142,7 @@ def test_the_wheel_contains_only_the_packages(wheel):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert names == expected
-    assert {"mcp_roundtrip/py.typed", "mcp_roundtrip_testing/py.typed"} <= names
+    assert {f"{package.name}/py.typed" for package in PACKAGES} <= names
 
 
 def test_the_wheel_is_for_every_platform_and_its_page_links_to_the_release(wheel):
