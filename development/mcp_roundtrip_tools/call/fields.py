@@ -209,7 +209,8 @@ def _choice(options: list[tuple[Any, str]], entered: str) -> Any:
     if len(exact or found) == 1:
         return (exact or found)[0][0]
     fits = f"fits {len(found)} choices; it " if found else ""
-    raise ValueError(f"{fits}must be a number from 1 to {len(options)}")
+    titles = ", ".join(title for _, title in options)
+    raise ValueError(f"{fits}must be a number from 1 to {len(options)}, or one of {titles}")
 
 
 _HINTS: Final = {

@@ -57,6 +57,8 @@ def test_a_text_is_read_by_the_schema(schema, text, value):
         (CITIES, "hyderabad", "2 choices; .*1 to 2"),
         (CITIES, "", "is required"),
         ({"type": "array", "items": {"enum": ["a"]}, "minItems": 2}, "1", "2 items"),
+        # Arguments have no list with numbers above them.
+        ({"type": "array", "items": {"enum": ["tea", "milk"]}}, "tea,mlk", "one of tea, milk"),
         ({"type": "object"}, "{", "JSON"),
     ],
 )
