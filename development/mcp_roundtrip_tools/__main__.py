@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
-from io import TextIOWrapper
+from io import StringIO, TextIOWrapper
 
 from mcp_roundtrip.errors import McpRoundtripError
 
@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, Command] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its exit status: 2 for an error that the user can correct."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.stdin = sys.stdin or StringIO()  # it is None where the shell closed it (<&-)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a locale without UTF-8 has not all characters
             stream.reconfigure(errors="backslashreplace")

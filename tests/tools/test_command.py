@@ -6,6 +6,7 @@ import pytest
 
 from mcp_roundtrip_tools import __main__ as command
 from mcp_roundtrip_tools.__main__ import COMMANDS, main
+from mcp_roundtrip_tools.call.errors import Status
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.interpreters import run_program
 
@@ -21,6 +22,12 @@ def test_the_help_names_every_command(capsys):
 def test_a_terminal_without_utf_8_gets_escapes():
     program = "from mcp_roundtrip_tools.__main__ import main; main(['--help'])"
     assert r"[OPTION \u2026]" in run_program(program, PYTHONIOENCODING="ascii").stdout
+
+
+def test_a_command_that_could_ask_works_with_a_closed_standard_input(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["call", "--url", "http://127.0.0.1:9/mcp"]) == Status.UNREACHABLE
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 @pytest.mark.parametrize("arguments", [[], ["deplyo"]])
