@@ -14,17 +14,7 @@ from mcp_roundtrip_tools.template.resources import FUNCTION
 from mcp_roundtrip_tools.template.stacks import Stack
 from mcp_roundtrip_tools.template.template_files import TemplateTree, hint_for, platform_version
 
-IN_THE_REGION = (
-    *("CertificateArn", "StateKeyArn", "TrustedStateKeyArns", "StateEncryptionKeyArn"),
-    *("TrustedStateEncryptionKeyArns", "DataKeyArn", "AlarmTopicArn", "LambdaAuthorizerArn"),
-)
-"""Parameters with ARNs of resources that must be in the Region of the stack."""
-
-MAXIMUM = {("AWS::Serverless::Function", "FunctionName"): 64, ("AWS::SQS::Queue", "QueueName"): 80}
-"""The characters of names that begin with the stack's. Others may be longer."""
-
 _STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,127}")
-_ARN_REGION = re.compile(r"arn:[^:]+:[^:]+:([a-z0-9-]+):")
 
 
 def stack_of(tree: TemplateTree, values: Mapping[str, str], name: str | None) -> Stack:
@@ -42,8 +32,8 @@ def known_values(root: Stack) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
-def refusals(tree: TemplateTree, environment: Environment, region: str | None) -> Iterator[str]:
-    """Yield a sentence for each reason to refuse this deployment. `region` is None if it is not known."""
+def refusals(tree: TemplateTree, environment: Environment) -> Iterator[str]:
+    """Yield a sentence for each reason to refuse this deployment."""
     given, stack_name = environment.parameters, environment.option("stack_name")
     for name in (each for each in given if each not in tree.declared):
         problem = unknown_parameter(name, tree)
@@ -53,13 +43,11 @@ def refusals(tree: TemplateTree, environment: Environment, region: str | None) -
             selected = "" if environment.name == DEFAULT else f" ENV={environment.name}"
             command = f'make deploy{selected} PARAMETERS="{name}=…"'
             yield f"{name} has no value. Set it with {command}"
-    root = stack_of(tree, given, stack_name)
-    yield from root.problems()
-    yield from _other_regions(known_values(root), region)
+    yield from stack_of(tree, given, stack_name).problems()
     if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
-    else:
-        yield from refused_names(root, stack_name)
+    elif problem := refused_name(stack_name):
+        yield problem
 
 
 def notes(root: Stack) -> set[str]:
@@ -83,29 +71,14 @@ def unknown_parameter(name: str, tree: TemplateTree) -> str:
     return f"template.yaml has no parameter {name}; {hint_for(name, tree)}"
 
 
-def refused_names(root: Stack, name: str) -> Iterator[str]:
-    """Yield a sentence if the stack's name is invalid, or makes the name of a resource too long."""
-    if not _STACK_NAME.fullmatch(name):
-        yield (
-            f"The stack's name {name!r} must consist of at most 128 letters, digits and hyphens, "
-            "and start with a letter."
-        )
-        return
-    excess, longest, maximum = max(_lengths(root), default=(0, "", 0))
-    if excess > 0:
-        yield (
-            f"The stack's name {name!r} is {excess} characters too long: the name {longest} would have "
-            f"{len(longest)} characters, and AWS accepts {maximum}."
-        )
-
-
-def _lengths(root: Stack) -> Iterator[tuple[int, str, int]]:
-    """Yield by how much each name exceeds its maximum, the name and the maximum."""
-    for (kind, member), maximum in MAXIMUM.items():
-        for resource in root.of_type(kind):
-            with suppress(TemplateError):  # it contains what only a deployment knows
-                name = resource.text(member, "")
-                yield len(name) - maximum, name, maximum
+def refused_name(stack: str) -> str | None:
+    """Return a sentence if a stack cannot have this name; otherwise None."""
+    if _STACK_NAME.fullmatch(stack):
+        return None
+    return (
+        f"The stack's name {stack!r} must consist of at most 128 letters, digits and hyphens, and start with "
+        "a letter."
+    )
 
 
 def reserved_concurrency(root: Stack) -> dict[str, int]:
@@ -116,14 +89,6 @@ def reserved_concurrency(root: Stack) -> dict[str, int]:
             if reserved := int(function.number("ReservedConcurrentExecutions", 0)):
                 found[function.text("FunctionName", function.logical_id)] = reserved
     return found
-
-
-def _other_regions(values: Mapping[str, str], region: str | None) -> Iterator[str]:
-    for name in IN_THE_REGION:
-        for arn in values.get(name, "").split(","):
-            match = _ARN_REGION.match(arn.strip())
-            if region and match and match[1] != region:
-                yield f"{name} names a resource in {match[1]}; it must be in {region}, as the stack."
 
 
 TIMEOUT_S: Final = 3

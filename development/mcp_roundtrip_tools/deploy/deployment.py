@@ -119,7 +119,7 @@ class Deployment:
 
     def check(self) -> None:
         """Raise Refused with everything that can be refused without the AWS account."""
-        problems = list(checks.refusals(self.tree, self.environment, self._region))
+        problems = list(checks.refusals(self.tree, self.environment))
         if problems:
             raise Refused(*problems)
 

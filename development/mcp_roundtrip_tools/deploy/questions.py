@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mcp_roundtrip_tools.deploy.checks import refused_names, stack_of
+from mcp_roundtrip_tools.deploy.checks import refused_name
 from mcp_roundtrip_tools.deploy.environments import Environment
 from mcp_roundtrip_tools.template.parameters import refused_value, required_parameters
 from mcp_roundtrip_tools.template.template_files import TemplateTree
@@ -39,7 +39,7 @@ class Interview:
             name = self._ask(
                 "Name of the stack",
                 environment.option("stack_name") or f"{self.stack}-{environment.name}",
-                lambda stack: next(refused_names(stack_of(self.tree, {}, stack), stack), None),
+                refused_name,
             )
             environment = environment.with_options(stack_name=name)
         if environment.option("region") is None:

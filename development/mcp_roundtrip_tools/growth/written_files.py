@@ -23,8 +23,7 @@ from mcp_roundtrip_tools.template.model import WORKER, TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load
 
 MAX_NAME = 30
-"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`. `make deploy`
-refuses a stack's name that is too long for that."""
+"""A function's name has at most 64 characters: the stack's name, `_`, this name, and `_worker`."""
 
 RESERVED_ENDS = (WORKER, "_tasks")
 """What the names of a function's worker and queue end with."""

@@ -17,17 +17,16 @@ from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
 from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.template_files import TemplateTree, read_tree
+from mcp_roundtrip_tools.template.template_files import read_tree
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, edit
 from support.transformed_template import stack
 
 TREE = read_tree(ROOT / "template.yaml")
 TEMPLATE = TREE.document
-REGION = "eu-west-1"
 
 
-def refused(stack: str = "tools", queue_name: str = "tasks", **given: str) -> list[str]:
+def refused(stack: str = "tools", **given: str) -> list[str]:
     """Return what is refused with these parameters, and options of the platform in template.yaml."""
     parameters = {name: value for name, value in given.items() if name in TREE.declared}
     options = {name: value for name, value in given.items() if name not in TREE.declared}
@@ -35,10 +34,8 @@ def refused(stack: str = "tools", queue_name: str = "tasks", **given: str) -> li
     local = Answers({"global": {"stack_name": stack}}, overrides)
     document = deepcopy(dict(TREE.document))
     document["Resources"]["Platform"]["Properties"]["Parameters"] |= options
-    name = {"Fn::Sub": f"${{AWS::StackName}}_{queue_name}"}
-    document["Resources"]["Queue"] = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": name}}
     tree = replace(TREE, document=document)
-    return list(refusals(tree, Environment("default", Answers(), local), REGION))
+    return list(refusals(tree, Environment("default", Answers(), local)))
 
 
 def test_the_defaults_are_accepted():
@@ -72,7 +69,6 @@ def test_the_rules_of_the_template_are_applied_as_cloudformation_does(parameters
         ({"ThrottlingBurst": "many"}, "a number"),
         ({"ServerCards": "com.example/a"}, "ServerCard?"),
         ({"TokenAudience": "x" * 4097}, "4096 bytes"),
-        ({"AlarmTopicArn": "arn:aws:sns:us-east-1:123456789012:alarms"}, "in eu-west-1"),
     ],
     ids=str,
 )
@@ -81,42 +77,9 @@ def test_a_value_that_cannot_work_is_refused(parameters, sentence):
     assert all(part in problem for part in (*parameters, sentence))
 
 
-def test_a_nested_stack_of_the_author_may_name_another_region():
-    certificate = "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a"
-    cdn = {"Parameters": {"CertificateArn": {"Type": "String", "Default": certificate}}, "Resources": {}}
-    document = deepcopy(dict(TREE.document))
-    document["Resources"]["Cdn"] = {
-        "Type": "AWS::CloudFormation::Stack",
-        "Properties": {"TemplateURL": "cdn"},
-    }
-    nested = {**TREE.nested, "Cdn": TemplateTree(ROOT / "cdn", "cdn", cdn, {})}
-    tree = replace(TREE, document=document, nested=nested)
-    local = Answers({"global": {"stack_name": "tools"}}, {"AuthMode": "none"})
-    assert list(refusals(tree, Environment("default", Answers(), local), REGION)) == []
-
-
 @pytest.mark.parametrize("stack", ["", "1tools", "my_tools", "tools!", "x" * 129])
 def test_an_invalid_name_of_a_stack_is_refused(stack):
     assert len(refused(stack or "_")) == 1
-
-
-def test_a_name_of_a_stack_that_makes_other_names_too_long_is_refused():
-    fits = 64 - max(map(len, names_of_functions()))
-    assert refused("x" * fits) == []
-    [problem] = refused("x" * (fits + 1))
-    assert " 1 characters" in problem
-    [problem] = refused("tools", "q" * 75)
-    assert "AWS accepts 80" in problem
-    assert refused("tools", "q" * 74) == []
-
-
-def names_of_functions() -> list[str]:
-    functions = [
-        each["Properties"]
-        for each in TEMPLATE["Resources"].values()
-        if each["Type"] == "AWS::Serverless::Function"
-    ]
-    return [each["FunctionName"]["Fn::Sub"].replace("${AWS::StackName}", "") for each in functions]
 
 
 def test_the_concurrency_of_workers_is_known_by_their_names():
