@@ -3,9 +3,7 @@
 Sources: CloudFormation's AWS::ApiGatewayV2::Route, Integration and Api, AWS::SQS::Queue and
 AWS::Lambda::EventSourceMapping; SAM's events HttpApi and SQS. SAM writes an event HttpApi into the definition
 of an AWS::Serverless::HttpApi. For another API, or one with DefinitionUri, an event is a permission and no
-route. OpenAPI documents are not read.
-
-Routes of REST APIs are read so that requests for them get the reason why they are not served.
+route. OpenAPI documents and REST APIs are not read.
 """
 
 import math
@@ -14,12 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_roundtrip_tools.template.local_names import (
-    IMPLICIT_HTTP_API,
-    IMPLICIT_REST_API,
-    name_of,
-    name_of_function,
-)
+from mcp_roundtrip_tools.template.local_names import IMPLICIT_HTTP_API, name_of, name_of_function
 from mcp_roundtrip_tools.template.model import LeftOut, Queue, Route, TemplateError, function_name, queue_arn
 from mcp_roundtrip_tools.template.resources import HTTP_APIS, REST_APIS, TemplateResource
 from mcp_roundtrip_tools.template.stacks import Stack
@@ -102,12 +95,11 @@ def _readers(
 
 DEFAULT: Final = "$default"
 
-_EVENTS: Final = frozenset({"HttpApi", "Api", "SQS"})
+_EVENTS: Final = frozenset({"HttpApi", "SQS"})
 """The types of events that are read, from AWS::Serverless::Function."""
 
 _DEFINITIONS: Final = frozenset({"DefinitionBody", "DefinitionUri", "Body", "Target"})
 """Members of APIs that define routes, and are not read."""
-_REST: Final = "REST APIs are not served, HTTP APIs are"
 _OTHER_FORMAT: Final = "PayloadFormatVersion: only payload format 2.0 is supported"
 _FUNCTION: Final = re.compile(r"function:([^:/]+)")
 """The name of a function in its ARN, also within the ARN of API Gateway that invokes it."""
@@ -129,28 +121,16 @@ class RouteReader:
         found: list[Route] = []
         for function in functions:  # an event replaces the operation of a definition, so it comes first
             with self.left_out.noting():
-                found += [*self._of_events(function), *self._of_rest_api(function)]
+                found += self._of_events(function)
         found += self._of_resources()
         for api in self.stacks.of_type(*HTTP_APIS):
             for member in _DEFINITIONS & api.properties.keys():
                 self.left_out.notes.append(f"{api.name}.{member}: its routes are not read")
         for api in self.stacks.of_type(*REST_APIS):
-            self.left_out.targets.setdefault(api.logical_id, f"{api.name}: {_REST}")
+            self.left_out.notes.append(f"{api.name}: REST APIs are not served, HTTP APIs are")
         found += self._of_function_urls(functions, is_only=not found)
         found.sort(key=lambda route: route.function in self.left_out.targets)
-        self._note_shared_keys(found)
         return tuple(found)
-
-    def _note_shared_keys(self, routes: Iterable[Route]) -> None:
-        """Note the routes that the first one with their key hides: all HTTP APIs have one address here."""
-        first: dict[str, str] = {}
-        for route in routes:
-            served = first.setdefault(route.key, route.function)
-            if route.function not in (served, *self.left_out.targets):
-                self.left_out.notes.append(
-                    f"{route.key} leads to {served} and not to {route.function}: the HTTP APIs of a template "
-                    "have one address here"
-                )
 
     def _of_resources(self) -> Iterator[Route]:
         found = self.stacks.of_type("AWS::ApiGatewayV2::Integration")
@@ -184,17 +164,6 @@ class RouteReader:
                     to = event.name
                     self.left_out.targets[to] = f"{to}.{_OTHER_FORMAT}"
                 yield Route(event.text("Method", "ANY").upper(), event.text("Path", DEFAULT), to)
-
-    def _of_rest_api(self, function: TemplateResource) -> Iterator[Route]:
-        for event in events_of(function, "Api"):
-            match event.properties.get("RestApiId"):
-                case {"Ref": str(api)}:
-                    name = api
-                case _:
-                    name = IMPLICIT_REST_API
-            self.left_out.targets[name] = f"{name}: {_REST}"
-            with self.left_out.noting():
-                yield Route(event.text("Method").upper(), event.text("Path"), name)
 
     def _of_function_urls(self, functions: Collection[TemplateResource], *, is_only: bool) -> Iterator[Route]:
         """Yield the route of the first function URL, if the template has no other routes: it has no path."""

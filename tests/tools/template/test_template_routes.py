@@ -1,5 +1,4 @@
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -122,22 +121,6 @@ def test_a_route_leads_to_the_function_of_its_integration(uri, target, tmp_path)
         Properties: {{IntegrationType: AWS_PROXY, PayloadFormatVersion: "2.0", IntegrationUri: {uri}}}
     """
     assert read(tmp_path, resources).routes == (Route("GET", "/r", "F"), Route("ANY", "$default", "F"))
-
-
-def test_routes_of_two_apis_with_one_key_are_one_route_and_a_note(tmp_path):
-    event = "E: {{Type: HttpApi, Properties: {{ApiId: {api}, Path: /mcp, Method: post}}}}"
-    text = "\n    Resources:" + "".join(
-        FUNCTION.format(name=name, events=event.format(api=f"!Ref {api}"))
-        for name, api in (("F", "A"), ("G", "B"))
-    )
-    apis = "".join(f"\n      {api}: {{Type: AWS::Serverless::HttpApi}}" for api in "AB")
-    path = write_application(tmp_path, text + apis + "\n", {"f/app.py": ""})
-    found = Template(path, {}).application()
-    assert found.routes[0] == Route("POST", "/mcp", "F")
-    [note] = found.notes
-    assert re.match("POST /mcp .* F .* G", note)
-    edit(path, "ApiId: !Ref B, Path: /mcp", "ApiId: !Ref B, Path: /other")
-    assert not Template(path, {}).application().notes
 
 
 def test_a_function_url_is_served_if_the_template_has_no_other_address(tmp_path):
