@@ -46,8 +46,8 @@ def refusals(tree: TemplateTree, environment: Environment) -> Iterator[str]:
     yield from stack_of(tree, given, stack_name).problems()
     if stack_name is None:
         yield f"The stack has no name. Set stack_name in [{environment.name}.global.parameters]."
-    elif problem := refused_name(stack_name):
-        yield problem
+    elif refusal := refused_name(stack_name):
+        yield refusal
 
 
 def notes(root: Stack) -> set[str]:
