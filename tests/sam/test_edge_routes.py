@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip_tools.catalog import edge_routes
-from mcp_roundtrip_tools.template.yaml_reader import load, parse
+from mcp_roundtrip_tools.template.yaml_reader import load
 from support import cloudformation
 from support.project import ROOT
 from support.transformed_template import AUTH_MODES, routes_of, stack
@@ -14,9 +14,6 @@ from support.transformed_template import of_type as transformed_type
 
 CATALOG = ROOT / "functions/front_door/catalog.json"
 ROUTES = ROOT / "platform/edge/routes.yaml"
-
-MAX_RESOURCES = 500
-"""Resources of a stack."""
 
 
 def routes(mode: str) -> dict[str, Any]:
@@ -84,9 +81,3 @@ def test_the_challenge_of_a_function_is_mapped_as_at_the_front_door():
 
     for integration in of_type("AWS::ApiGatewayV2::Integration"):
         assert mapping(integration) == mapping(front_door)
-
-
-def test_routes_of_a_large_application_fit_into_a_stack():
-    many = {"tools": [{"owner": f"tool_{number:03}", "definition": {}} for number in range(200)]}
-    template = parse(edge_routes.render(edge_routes.owners(many)))
-    assert len(template["Resources"]) <= MAX_RESOURCES

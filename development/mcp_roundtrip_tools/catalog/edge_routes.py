@@ -17,9 +17,6 @@ TEMPLATE = Path(__file__).with_name("routes.yaml")
 MAX_TABLE = 7_000
 """Characters of the table. The whole CloudFront function has at most 10 KB."""
 
-MAX_OWNERS = 160
-"""Functions with a route of their own, of three resources each: a stack has at most 500 resources."""
-
 _LISTS = (
     (TOOLS_CALL, "tools", "name"),
     (PROMPTS_GET, "prompts", "name"),
@@ -44,9 +41,9 @@ def edge_files(template: str, catalog: Mapping[str, Any]) -> dict[Path, str]:
 
 
 def owners(catalog: Mapping[str, Any]) -> list[str]:
-    """Return the folders of the catalog's functions, at most MAX_OWNERS, in alphabetical order."""
+    """Return the folders of the catalog's functions in alphabetical order."""
     lists = ("tools", "prompts", "resources", "templates")
-    return sorted({row["owner"] for name in lists for row in catalog.get(name, ())})[:MAX_OWNERS]
+    return sorted({row["owner"] for name in lists for row in catalog.get(name, ())})
 
 
 # The table of the CloudFront function
