@@ -12,7 +12,6 @@ from mcp_roundtrip_tools.template.intrinsics import TemplateNames, Unresolvable,
 from mcp_roundtrip_tools.template.model import ACCOUNT, REGION, TemplateError
 from mcp_roundtrip_tools.template.yaml_reader import load, scalar_text
 
-MAX_VALUE_BYTES: Final = 4096
 _LOCAL_URL: Final = re.compile(r"\bhttp://(?=(127\.0\.0\.1|localhost)([:/,]|$))")
 
 LISTS: Final = ("CommaDelimitedList", "List<")
@@ -30,11 +29,9 @@ def refused_value(
     """
     if is_local:
         value = _LOCAL_URL.sub("https://", value) if refused_value(name, parameter, value) else value
-    kind = parameter.get("Type")
     try:
         allowed = [scalar_text(each) for each in parameter.get("AllowedValues", ())]
-        number = _refused_number(parameter, value) if kind == "Number" else None
-        length = _refused_size(parameter, "Length", len(value)) if kind == "String" else None
+        number = _refused_number(parameter, value) if parameter.get("Type") == "Number" else None
     except (TypeError, ValueError) as error:
         raise TemplateError(f"the parameter {name}: {error}") from None
     items = split_list(value) if is_list(parameter) else [value]
@@ -43,10 +40,6 @@ def refused_value(
         return f"{name} must be one of {', '.join(each or 'empty' for each in allowed)}, not {other!r}."
     if number is not None:
         return f"{name} {number}, not {value!r}."
-    if length is not None:
-        return f"{name} {length}, not {len(value)}."
-    if len(value.encode()) > MAX_VALUE_BYTES:
-        return f"{name} must have at most {MAX_VALUE_BYTES} bytes."
     pattern = parameter.get("AllowedPattern")
     if pattern is None or _matches(pattern, items):
         return None
@@ -74,15 +67,10 @@ def _refused_number(parameter: Mapping[str, Any], value: str) -> str | None:
         number = float(value)
     except ValueError:
         return "must be a number"
-    return _refused_size(parameter, "Value", number)
-
-
-def _refused_size(parameter: Mapping[str, Any], member: str, size: float) -> str | None:
-    low, high = (float(parameter.get(f"{bound}{member}", size)) for bound in ("Min", "Max"))
-    verb, unit = ("have", " characters") if member == "Length" else ("be", "")
-    if size < low:
-        return f"must {verb} at least {low:g}{unit}"
-    return f"must {verb} at most {high:g}{unit}" if size > high else None
+    low, high = (float(parameter.get(f"{bound}Value", number)) for bound in ("Min", "Max"))
+    if number < low:
+        return f"must be at least {low:g}"
+    return f"must be at most {high:g}" if number > high else None
 
 
 def _matches(pattern: str, items: list[str]) -> bool:
