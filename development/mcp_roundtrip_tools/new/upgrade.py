@@ -5,6 +5,7 @@ may have commands of the author: it is compared with that of a new application.
 """
 
 import argparse
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ from mcp_roundtrip_tools.new.package_source import (
     package_files,
 )
 from mcp_roundtrip_tools.template.model import PACKAGE
-from mcp_roundtrip_tools.template.template_files import platform_version, release
+from mcp_roundtrip_tools.template.template_files import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 
 
@@ -66,6 +67,12 @@ def upgrade(project: Path, files: Mapping[str, str], *, force: bool = False) -> 
     write({**{platform / name: text for name, text in files.items()}, platform / CHECKSUMS: checksums(files)})
     yield f"{PLATFORM}/: version {old} -> {new}"
     yield from (f"  {PLATFORM / name}" for name in changed)
+
+
+def release(text: str) -> tuple[list[int], bool]:
+    """Return what orders versions: the release, and whether it is final (1.0rc1 precedes 1.0)."""
+    numbers, rest = re.match(r"([0-9.]*)(.*)", text).groups()  # type: ignore[union-attr]  # it matches any text
+    return [int(number) for number in numbers.split(".") if number], not rest
 
 
 def differing_makefiles(project: Path) -> Iterator[str]:

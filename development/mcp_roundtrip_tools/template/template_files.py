@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -95,29 +94,19 @@ def _location(resource: Any) -> tuple[str, str] | None:
     return (member, written) if isinstance(written, str) and "://" not in written else None
 
 
-def check_platform(tree: TemplateTree, installed: str | None = None) -> None:
-    """Raise TemplateError if the platform, if there is one, is older or newer than the package."""
-    installed = installed or version(PACKAGE)
+def check_platform(tree: TemplateTree) -> None:
+    """Raise TemplateError if the platform, if there is one, has another version than the package."""
+    installed = version(PACKAGE)
     for nested in tree.nested.values():
         written = platform_version(nested.document)
-        if written is None or written == installed:
-            continue
-        if release(written) < release(installed):
-            remedy = "run make upgrade"
-        else:
-            remedy = f"install {PACKAGE}=={written}"
-        raise TemplateError(
-            f"{nested.label} is that of {PACKAGE} {written}, and {installed} is installed: {remedy}"
-        )
+        if written not in (None, installed):
+            raise TemplateError(
+                f"{nested.label} is that of {PACKAGE} {written}, and {installed} is installed: "
+                f"run make upgrade, or install {PACKAGE}=={written}"
+            )
 
 
 def platform_version(document: Mapping[str, Any]) -> str | None:
     """Return the version of the package that wrote a template; None if it is no template of the platform."""
     metadata = (document.get("Metadata") or {}).get("McpRoundtrip")
     return str(metadata["Version"]) if isinstance(metadata, dict) and "Version" in metadata else None
-
-
-def release(text: str) -> tuple[list[int], bool]:
-    """Return what orders versions: the release, and whether it is final (1.0rc1 precedes 1.0)."""
-    numbers, rest = re.match(r"([0-9.]*)(.*)", text).groups()  # type: ignore[union-attr]  # it matches any text
-    return [int(number) for number in numbers.split(".") if number], not rest

@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip_tools.__main__ import main as command
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.package_source import checksums, package_files
-from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, upgrade
+from mcp_roundtrip_tools.new.upgrade import UpgradeError, differing_makefiles, main, release, upgrade
 from mcp_roundtrip_tools.template.template_files import platform_version
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.project import ROOT, contents, edit
@@ -86,6 +86,10 @@ def test_a_newer_platform_is_not_replaced(project, capsys):
     assert command(["upgrade", "--project", str(project), "--force"]) == 2
     assert f"install mcp-roundtrip=={NEWER}" in capsys.readouterr().err
     assert contents(project) == before
+
+
+def test_a_release_follows_its_candidates_and_smaller_numbers():
+    assert release("0.9.0") < release("0.10.0") < release("1.0rc1") < release("1.0")
 
 
 def test_an_application_without_a_platform_or_its_version_cannot_be_upgraded(project):

@@ -24,7 +24,6 @@ from mcp_roundtrip_tools.template.model import (
     describe_left_out,
 )
 from mcp_roundtrip_tools.template.reader import Template
-from mcp_roundtrip_tools.template.template_files import TemplateTree, check_platform
 from support.project import edit
 from support.sam_applications import write_application
 from support.served_application import serve
@@ -231,25 +230,3 @@ def test_a_change_of_a_nested_template_is_noticed(project):
         edit(project / PLATFORM, "Default: never", "Default: queue")
         assert settings(app.current())["MCP_TASK_DELIVERY"] == "queue"
     assert any("Platform.TaskDelivery must be " in line for line in log)
-
-
-def with_platform(version: str) -> TemplateTree:
-    """Return an application with a platform of this version."""
-    metadata = {"Metadata": {"McpRoundtrip": {"Version": version}}}
-    platform = TemplateTree(Path(), "platform/template.yaml", metadata, {})
-    return TemplateTree(Path(), "the template", {}, {"Platform": platform})
-
-
-@pytest.mark.parametrize(
-    ("written", "installed", "remedy"),
-    [
-        ("0.1.0", "0.2.0", "run make upgrade"),
-        ("0.9.0", "0.10.0", "run make upgrade"),
-        ("1.0rc1", "1.0", "run make upgrade"),
-        ("0.10.0", "0.9.0", "install mcp-roundtrip==0.10.0"),
-        ("1.0", "1.0rc1", "install mcp-roundtrip==1.0"),
-    ],
-)
-def test_a_platform_of_another_version_is_refused_with_the_remedy(written, installed, remedy):
-    with pytest.raises(TemplateError, match=f"mcp-roundtrip {written}, .*: {remedy}"):
-        check_platform(with_platform(written), installed)
