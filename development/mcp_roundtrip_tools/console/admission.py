@@ -1,7 +1,7 @@
 """Which requests reach the console, and the content of those to its API.
 
 Requests that a page of another origin causes are refused, also those of a page of the template. The API
-decrypts states, kills processes and runs edited code, so it is stricter than the gateway: neither
+decrypts states, kills processes and invokes functions, so it is stricter than the gateway: neither
 AllowedOrigins nor a missing preflight lets another origin in. The Host is checked before (see
 `http.browser_protection`), so a name that resolves to 127.0.0.1 (DNS rebinding) does not get here.
 

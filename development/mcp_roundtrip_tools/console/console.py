@@ -20,10 +20,8 @@ from mcp_roundtrip_tools.console.admission import (
 )
 from mcp_roundtrip_tools.console.running_application import (
     describe_application,
-    edit_sources,
     invoke_function,
     issue_token,
-    show_sources,
 )
 from mcp_roundtrip_tools.console.states import show_state
 from mcp_roundtrip_tools.console.tasks import expire_lease, kill_environment, list_tasks, show_task
@@ -92,7 +90,6 @@ ROUTES: Final[Mapping[str, Mapping[str, Callable[[LocalApp, ApiRequest], Any]]]]
     "environments/{id}/kill": {"POST": kill_environment},
     "invocations": {"POST": invoke_function},
     "tokens": {"POST": issue_token},
-    "sources/{function}": {"GET": show_sources, "PUT": edit_sources},
 }
 """The function for each path and method. It returns the JSON of the response, or raises ConsoleError."""
 

@@ -1,4 +1,4 @@
-"""What runs: the functions of the template, their tools and sources, and the users of the local issuer."""
+"""What runs: the functions of the template, their tools, and the users of the local issuer."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,7 +11,7 @@ from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp, invoke_with_log
 from mcp_roundtrip_tools.run.fresh_catalogs import CATALOG, is_front_door, owners_of
 from mcp_roundtrip_tools.run.issuer.issuer import OAuthError
-from mcp_roundtrip_tools.run.project import SourceError, fingerprint, source_files
+from mcp_roundtrip_tools.run.project import fingerprint
 from mcp_roundtrip_tools.run.services.stand_ins import has_stand_ins
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import Function, TemplateError, describe_left_out
@@ -59,12 +59,11 @@ def _kind(function: Function) -> str:
 
 
 def _describe(function: Function, app: LocalApp) -> dict[str, Any]:
-    path = app.edited.project_folder(function.name) / function.module
+    path = function.code / function.module
     return {
         "name": function.name,
         "kind": _kind(function),
         "file": path.relative_to(app.folder).as_posix() if path.is_relative_to(app.folder) else str(path),
-        "isEdited": bool(app.edited.files(function.name)),
         "environments": [each.id for each in app.environments.running() if each.function == function.name],
     }
 
@@ -105,43 +104,6 @@ def list_users(app: LocalApp) -> list[dict[str, Any]]:
     return [
         {"name": user.name, "scopes": None if user.scopes is None else sorted(user.scopes)} for user in users
     ]
-
-
-def show_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `GET sources/{function}`. Raises ConsoleError."""
-    function = _function(app, request)
-    project, edited = source_files(app.edited.project_folder(function)), app.edited.files(function)
-    files = [{"name": name, "text": text} for name, text in sorted({**project, **edited}.items())]
-    return {"functions": app.edited.sharing(function), "isEdited": bool(edited), "files": files}
-
-
-def edit_sources(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `PUT sources/{function}`: run these files from the next invocation on; {} are the project's.
-
-    Raises ConsoleError.
-    """
-    function = _function(app, request)
-    project, files = source_files(app.edited.project_folder(function)), request.body["files"]
-    # Also edited files that the project has lost since.
-    if unknown := sorted(files.keys() - project.keys() - app.edited.files(function).keys()):
-        raise ConsoleError(422, f"{unknown[0][:100]!r} is no source file of the function")
-    changed = {name: text for name, text in files.items() if project.get(name) != text}
-    try:
-        app.edit(function, changed)
-    except (SourceError, TemplateError) as error:
-        raise ConsoleError(422, str(error)) from None
-    what = "an edited version" if changed else "the project's version"
-    app.recorder.note(
-        f"console: {', '.join(app.edited.sharing(function))}: {what} runs from the next invocation on"
-    )
-    return {"isEdited": bool(changed), "edited": sorted(changed)}
-
-
-def _function(app: LocalApp, request: ApiRequest) -> str:
-    name = request.parameters["function"]
-    if name not in app.functions():
-        raise ConsoleError(404, "the template has no such function")
-    return name
 
 
 def invoke_function(app: LocalApp, request: ApiRequest) -> dict[str, Any]:

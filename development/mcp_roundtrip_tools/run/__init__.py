@@ -9,7 +9,7 @@
 - `services/`: what functions call: Lambda, KMS, SQS, DynamoDB and S3 (ministack), HTTP stand-ins
 - `observation/`: the record of what happened; `terminal/`: what of it the terminal shows
 - `issuer/`: signs users in
-- `project`, `fresh_catalogs`: what runs when sources change or are edited
+- `project`, `fresh_catalogs`: what runs when sources change
 
 `mcp_roundtrip_tools.template` reads template.yaml, and `mcp_roundtrip_tools.console` is the page at the root.
 """

@@ -3,7 +3,7 @@
 import json
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,7 +29,7 @@ from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.observation.recorder import Listener, RunRecorder
 from mcp_roundtrip_tools.run.observation.records import RecordedInvocation, walk
 from mcp_roundtrip_tools.run.options import Addresses, Options
-from mcp_roundtrip_tools.run.project import EditedSources, Project
+from mcp_roundtrip_tools.run.project import Project
 from mcp_roundtrip_tools.run.services.aws_endpoint import Credentials
 from mcp_roundtrip_tools.run.services.kms import DEVELOPMENT_KEYS, FakeKms, KeySet
 from mcp_roundtrip_tools.run.services.ministack import Emulator
@@ -52,15 +52,14 @@ class LocalApp:
 
     `kms` and `emulator` are the services that its functions call, `credentials` is the access key that these
     require. `recorder` has the requests and the invocations of this run, and `environments` its processes.
-    `edited` has edited copies of its code, which `edit` runs. `addresses` says where its servers listen:
-    `console_url`, with a slash at the end, and `issuer`, that of the run's tokens, are None if they are not
-    served, and `endpoints` are the emulated services by the environment variables that AWS SDKs read.
+    `addresses` says where its servers listen: `console_url`, with a slash at the end, and `issuer`, that of
+    the run's tokens, are None if they are not served, and `endpoints` are the emulated services by the
+    environment variables that AWS SDKs read.
     """
 
     def __init__(self, template: Path, options: Options, listeners: Sequence[Listener], copies: Path) -> None:
         self.template = template
         self.folder = template.parent
-        self.edited = EditedSources(copies)
         self.recorder = RunRecorder(*listeners)
         self.kms = FakeKms()
         self.emulator = Emulator(self.recorder.note)
@@ -78,7 +77,7 @@ class LocalApp:
         self.addresses = addresses
         self.console_url, self.issuer = addresses.console_url, addresses.issuer
         self.endpoints = {"AWS_ENDPOINT_URL": addresses.aws_url}
-        self._project = Project(self._read, self._options.watch_interval_s, self.recorder.note, self.edited)
+        self._project = Project(self._read, self._options.watch_interval_s, self.recorder.note)
         self._catalogs.build(self._project.application)
 
     def audience(self) -> str:
@@ -104,16 +103,6 @@ class LocalApp:
     def settings(self, function: str) -> Mapping[str, str]:
         """Return the variables of a function with the settings that functions share. Raises KeyError."""
         return read_variables(self.function_variables(function))
-
-    def edit(self, function: str, files: Mapping[str, str]) -> list[str]:
-        """Run a function with edited files, or again the project's; return the functions that restart.
-
-        Raises SourceError, TemplateError, and KeyError for an unknown function.
-        """
-        with self._lock:
-            before = self._project.application
-            self._project.edit(function, files)
-            return self._restart(before)
 
     def code_folder(self, function: str) -> Path:
         """Return the folder that a function runs from: a copy, if its catalog is stale. Raises KeyError."""
@@ -192,19 +181,14 @@ class LocalApp:
         with self._lock:
             before = self._project.application
             if changed := self._project.reload():
-                names = self._restart(before, changed)
+                after = self._project.application
+                names = affected_functions(before.functions, after.functions, changed)
+                self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
+                self._catalogs.build(after)
                 self.recorder.note(
                     f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
                 )
             return self._project.application
-
-    def _restart(self, before: Application, changed: Iterable[Path] = ()) -> list[str]:
-        """Stop the functions that differ from those before; return the names of those that restart."""
-        after = self._project.application
-        names = affected_functions(before.functions, after.functions, changed)
-        self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
-        self._catalogs.build(after)
-        return names
 
     def _read(self) -> Application:
         """Return the application as it is now, with requirements installed. Raises TemplateError."""

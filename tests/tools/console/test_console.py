@@ -82,9 +82,9 @@ def test_a_tunnel_from_the_internet_does_not_share_the_console(running, header):
     forwarded = {header: "203.0.113.7", "accept": "text/html"}
     for path in ("", "console/", "console/main.js", "console/api/application", "echo"):
         assert http(console_url(running, path), headers=forwarded).status == 403
-    put = {**forwarded, "x-console": "1", "content-type": "application/json"}
-    url = console_url(running, "console/api/sources/Echo")
-    assert http(url, method="PUT", body=b"{}", headers=put).status == 403
+    post = {**forwarded, "x-console": "1", "content-type": "application/json"}
+    url = console_url(running, "console/api/invocations")
+    assert http(url, method="POST", body=b"{}", headers=post).status == 403
     assert http(running.app.url("/echo"), headers=forwarded).status == 200
     assert "location" not in http(running.app.url("/"), headers=forwarded).headers
 

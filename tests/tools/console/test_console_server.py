@@ -2,25 +2,117 @@
 
 import json
 import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.catalog.catalog import main as write_catalog
 from mcp_roundtrip_tools.console.admission import ApiRequest
 from mcp_roundtrip_tools.console.running_application import describe_application
 from mcp_roundtrip_tools.console.tasks import task_keys
 from mcp_roundtrip_tools.run.api_gateway.gateway import MAX_BODY
-from support.sam_applications import FRONT_DOOR, front_door_template, http, rpc, write_application
+from mcp_roundtrip_tools.run.app import LocalApp
+from support.client_requests import ASKABLE
+from support.sam_applications import (
+    FRONT_DOOR,
+    SERVER_WITH_TASKS,
+    Response,
+    front_door_template,
+    http,
+    rpc,
+    write_application,
+)
 from support.served_application import serve
-from support.served_console import WRITES, accept, api_url, serve_console
+
+SOURCES = {
+    "server/app.py": """
+        import os, pathlib, time
+        from mcp_roundtrip import Context, Server
+
+        server = Server("orders")
+        GATE = pathlib.Path(os.environ["GATE"])
+
+        def create(name: str) -> str:
+            while not GATE.exists():
+                time.sleep(0.02)
+            return f"order of {name}"
+
+        @server.tool(task="optional")
+        def order(ctx: Context, name: str) -> str:
+            if name.startswith("no "):
+                raise ValueError(f"{name} cannot be ordered")
+            size = ctx.elicit("size", f"Which size of {name}?", str)
+            ctx.run_as_task(ttl_ms=600_000)
+            made = ctx.step("create", create, name)
+            ctx.elicit("keep", f"Keep {made}?", bool)
+            return f"{made} {size}"
+
+        handler, worker_handler = server.lambda_handler, server.worker_handler
+        """,
+}
+
+CLIENT = {META_CLIENT_CAPABILITIES: ASKABLE}
+
+WRITES = {"x-console": "1", "content-type": "application/json"}
+
+
+def accept(value: Any) -> dict[str, Any]:
+    return {"action": "accept", "content": {"value": value}}
+
+
+def api_url(app: LocalApp, path: str) -> str:
+    return f"{app.console_url}console/api/{path}"
+
+
+@dataclass(frozen=True)
+class Console:
+    """The API of a running template, and an MCP client of the same template."""
+
+    app: LocalApp
+    gate: Path
+
+    def api(self, path: str, body: Any = None) -> Response:
+        data, method = (None, "GET") if body is None else (json.dumps(body).encode(), "POST")
+        return http(api_url(self.app, path), method=method, body=data, headers=WRITES)
+
+    def read(self, path: str, body: Any = None) -> Any:
+        answer = self.api(path, body)
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def rpc(self, method: str, names: str, /, **params: Any) -> Response:
+        return rpc(self.app.url("/"), method, meta=CLIENT, sent={"mcp-name": names}, **params)
+
+    def call(self, item: str = "tea", **params: Any) -> Response:
+        return self.rpc("tools/call", "order", name="order", arguments={"name": item}, **params)
+
+    def start_task(self) -> str:
+        state = self.call().json()["result"]["requestState"]
+        answered = self.call(requestState=state, inputResponses={"size": accept("big")})
+        return str(answered.json()["result"]["taskId"])
+
+    def task(self, task_id: str, **expected: Any) -> Any:
+        """Poll a task until it has these members."""
+        for _ in range(200):
+            self.rpc("tasks/get", task_id, taskId=task_id)
+            found = self.read(f"tasks/{task_id}")
+            if expected.items() <= found.items():
+                return found
+            time.sleep(0.05)
+        raise AssertionError(found)
 
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory):
-    """Return a console whose application no test edits."""
-    with serve_console(tmp_path_factory.mktemp("console")) as console:
-        yield console
+    """Serve an application with a tool that asks, becomes a task, and waits for the file `gate` in it."""
+    folder = tmp_path_factory.mktemp("console")
+    template = write_application(folder, SERVER_WITH_TASKS, SOURCES)
+    with serve(template, variables={"GATE": str(folder / "gate")}) as app:
+        yield Console(app, folder / "gate")
 
 
 def marks(rows):
@@ -175,11 +267,11 @@ def test_a_call_that_waits_for_its_user_on_a_page_is_no_task(console):
 
 
 def test_unknown_names_are_not_found_and_known_ones_may_be_percent_encoded(console):
-    for path in ("sources/Nobody", "sources/..%2f..%2fetc", "exchanges/%2e%2e"):
+    for path in ("tasks/..%2f..%2fetc", "exchanges/%2e%2e"):
         assert console.api(path).status == 404, path
     for name in ("Server-99", "%00"):
         assert console.api(f"environments/{name}/kill", {}).status == 404, name
-    assert console.read("sources/%53erver") == console.read("sources/Server")
+    assert console.read("%61pplication") == console.read("application")
 
 
 NO_STATES = (

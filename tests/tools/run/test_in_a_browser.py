@@ -92,7 +92,7 @@ def attacked(app, runtime):
 
 def console_urls(app):
     """Return requests of the console that run code, decrypt states, or show that it is there."""
-    paths = ("api/sources/F", "api/states", "api/activity", "index.html")
+    paths = ("api/invocations", "api/states", "api/activity", "index.html")
     return [f"{app.console_url}console/{path}" for path in paths]
 
 
@@ -103,7 +103,6 @@ def test_a_page_of_another_origin_cannot_invoke_a_function(app, runtime, visit):
     assert {method for method, _, _ in answers} >= {"GET", "POST"}
     # The gateway responds to the preflight and allows nothing.
     assert {status for method, _, status in answers if method != "OPTIONS"} == {403}
-    assert app.edited.files("F") == {}
     assert app.recorder.invocations() == ()
     assert runtime.reports.empty()
 
@@ -127,7 +126,6 @@ def test_a_page_that_the_template_serves_cannot_use_the_console(app, visit, name
     answers = visit(page, ATTACK, {"urls": urls})
     assert {url for _, url, _ in answers} >= set(urls)
     assert {status for method, _, status in answers if method != "OPTIONS"} <= {403, 404}
-    assert app.edited.files("F") == {}
     assert app.recorder.invocations() == ()
 
 
@@ -160,4 +158,3 @@ def test_a_page_of_an_allowed_origin_calls_and_reads_responses(app, visit):
     posts = [(url, status) for method, url, status in answers if method == "POST"]
     # It may call the template's routes, and neither read nor use the console.
     assert posts == [(app.url("/mcp"), 200), (app.url("/mcp?read=reached"), 200)]
-    assert app.edited.files("F") == {}

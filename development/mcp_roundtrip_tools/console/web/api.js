@@ -33,7 +33,5 @@ export const api = {
   task: (id) => request("GET", `tasks/${segment(id)}`),
   expireLease: (taskId) => request("POST", `tasks/${segment(taskId)}/expire-lease`, {}),
   kill: (environmentId) => request("POST", `environments/${segment(environmentId)}/kill`, {}),
-  sources: (functionName) => request("GET", `sources/${segment(functionName)}`),
-  deploy: (functionName, files) => request("PUT", `sources/${segment(functionName)}`, { files }),
   token: (user, scopes) => request("POST", "tokens", { user, scopes }),
 };

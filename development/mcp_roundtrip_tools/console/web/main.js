@@ -22,7 +22,7 @@ const store = createStore({
   serverInfo: null, serverCapabilities: {}, instructions: null,
 });
 const client = createClient(store);
-const context = { store, api, client, calls: createCalls({ store, client, api }), refresh };
+const context = { store, api, client, calls: createCalls({ store, client, api }) };
 
 /** Address -> view: a function of the context, the decoded parameters and a signal that aborts when the view is left. */
 const ROUTES = [

@@ -1,12 +1,11 @@
 // Experiments with a round: send it again, with another state, with a damaged one, as another client or user, or to
 // another version of the function.
 
-import { button, fill, h, icon, uniqueId } from "../dom.js";
+import { button, fill, h, uniqueId } from "../dom.js";
 import { stateOf } from "../rounds.js";
 import { count, sameJson } from "../format.js";
 import { summary } from "../mcp/profile.js";
 import { explained } from "../words.js";
-import { sourceEditor } from "./source_editor.js";
 
 /** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves it as it is. */
 export function experimentsPanel(context, call, round) {
@@ -80,19 +79,13 @@ function caller({ store }, round, send) {
     isOther && button(`Send as ${summary(profile)}`, () => send("other client", { profile })));
 }
 
-/** Edit the sources of the function that owns the feature; the next invocation runs them. */
-function version(context, call, send) {
-  const { owners, defaultOwner } = context.store.state.application ?? {};
+/** `make run` restarts a function whose file was saved, as a deployment between two rounds replaces it. */
+function version({ store }, call, send) {
+  const { owners, defaultOwner, functions = [] } = store.state.application ?? {};
   const owner = owners?.[call.feature?.uriTemplate ?? call.name] ?? defaultOwner;
-  if (!owner) return null;
-  const place = h("div.wide");
-  const open = button([icon("chevron"), `Edit ${owner}`], toggle, { "aria-expanded": "false" });
-  function toggle() {
-    const isOpen = place.hasChildNodes();
-    open.setAttribute("aria-expanded", String(!isOpen));
-    fill(place, isOpen ? null : sourceEditor(context, owner));
-  }
+  const file = functions.find(({ name }) => name === owner)?.file;
+  if (!file) return null;
   return experiment("Deploy another version between two rounds",
-    "Edited copies of the function's files run from the next invocation on. The files of the project stay as they are.",
-    open, button("Send this round to the version that runs now", () => send("other version")), place);
+    ["Change ", h("code", file), " in your editor: within a second after it is saved, the next round runs it."],
+    button("Send this round to the version that runs now", () => send("other version")));
 }

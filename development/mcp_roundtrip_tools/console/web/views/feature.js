@@ -39,7 +39,7 @@ function textsSchema(listed) {
 }
 
 /**
- * Return the page of a feature, which follows its definition: an edited version of the function can change it.
+ * Return the page of a feature, which follows its definition.
  * `group` is a key of `store.state.features`. The address may have arguments: `#/tools/get_weather?{"location":"Tokyo"}`.
  */
 export function featurePage(context, group, id, signal) {
@@ -66,7 +66,7 @@ export function featurePage(context, group, id, signal) {
   }
 
   function showFeature(feature) {
-    fill(head, header(kind, group, feature, store, signal));
+    fill(head, header(feature, kind, store));
     const schema = kind.schemaOf(feature);
     editor = argumentsEditor(schema, {
       values: given ?? own.at(-1)?.values, completions: completions(context, kind, feature, schema), draft: editor?.draft(),
@@ -98,7 +98,7 @@ function isCallOf(call, group, id) {
   return call.kind === group.slice(0, -1) && call.name === id;
 }
 
-function header(kind, group, feature, store, signal) {
+function header(feature, kind, store) {
   const uri = feature.uri ?? feature.uriTemplate;
   const name = uri === undefined ? feature.name : feature.title ?? feature.name ?? uri;
   const { owners = {}, defaultOwner, functions = [] } = store.state.application ?? {};
@@ -110,16 +110,7 @@ function header(kind, group, feature, store, signal) {
       feature.title && name !== feature.title && h("span.subtitle", feature.title)),
     uri && h("p", h("code", uri)),
     feature.description && h("p.description.prose", { dir: "auto" }, feature.description),
-    owner && editedChip(store, owner, signal),
     lazyDetails("Definition", () => jsonView(feature, "definition"), { class: "definition" }));
-}
-
-/** Say while an edited version of the function runs: its files in the project are others. */
-function editedChip(store, owner, signal) {
-  const chip = h("span.chip.experiment", "an edited version runs");
-  const update = () => { chip.hidden = !store.state.application?.functions.find((each) => each.name === owner)?.isEdited; };
-  store.follow("application", update, signal);
-  return chip;
 }
 
 /** Return what suggests values for the arguments of a prompt or a template. */
