@@ -7,8 +7,10 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip_tools.console.admission import ApiRequest, ConsoleError
 from mcp_roundtrip_tools.run.app import LocalApp
+from mcp_roundtrip_tools.run.execution.log_text import readable
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
+    LogLine,
     RecordedInvocation,
     member,
     members,
@@ -87,9 +89,16 @@ def invocation_document(invocation: RecordedInvocation) -> dict[str, Any]:
         "payload": body_document(invocation.payload),
         "response": None if response is None else body_document(response),
         "serviceCalls": [members(each, *call_members) for each in invocation.service_calls],
-        "logLines": [members(line, "at_ms", "text") for line in invocation.log_lines],
+        "logLines": [line_document(line) for line in invocation.log_lines],
         "invocations": [invocation_document(each) for each in invocation.invocations],
     }
+
+
+def line_document(line: LogLine) -> dict[str, Any]:
+    """Return a printed line; `shown` and `level` are as in the terminal, null if it leaves the line out."""
+    found = readable(line.text)
+    shown, level = (None, None) if found is None else (found.text, found.level.lower() or "print")
+    return {**members(line, "at_ms", "text"), "shown": shown, "level": level}
 
 
 def body_document(body: bytes) -> Any:

@@ -22,7 +22,7 @@ _ADVICE: Final = "LAMBDA_WARNING: Unhandled exception."
 _SHOWN_LEVELS: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
 """The levels of the library's events that are shown. The line of the request has what others say."""
 
-_IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured"})
+IN_REQUEST_LINE: Final = frozenset({"state_refused", "unauthorized", "misconfigured"})
 """Events whose reason is in the line of the request."""
 
 _OF_EVERY_LINE: Final = frozenset(
@@ -37,10 +37,11 @@ _OF_EVERY_LINE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class LogText:
-    """`text` may have several lines. `level` is empty for a print."""
+    """`text` may have several lines. `level` is empty for a print. `event` is that of the library."""
 
     text: str
     level: str = ""
+    event: str = ""
 
 
 def readable(line: str) -> LogText | None:
@@ -53,11 +54,10 @@ def readable(line: str) -> LogText | None:
     if "message" not in document and "errorMessage" not in document:
         return None if "_aws" in document else LogText(line)
     level = str(document.get("level", ""))
-    if is_library_event(document):
-        is_said_elsewhere = document["message"] in _IN_REQUEST_LINE
-        if is_said_elsewhere or level not in _SHOWN_LEVELS:
-            return None
-    return LogText("\n".join(_message_lines(document)), level)
+    event = document["message"] if is_library_event(document) else ""
+    if event and level not in _SHOWN_LEVELS:
+        return None
+    return LogText("\n".join(_message_lines(document)), level, event)
 
 
 def library_events(root: Root) -> Iterator[dict[str, Any]]:

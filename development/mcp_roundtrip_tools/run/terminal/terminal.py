@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from mcp_roundtrip_tools.client.terminal_text import Styles, one_line, printable_json
 from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.app import LocalApp
-from mcp_roundtrip_tools.run.execution.log_text import readable
+from mcp_roundtrip_tools.run.execution.log_text import IN_REQUEST_LINE, readable
 from mcp_roundtrip_tools.run.issuer.issuer import describe_issuer
 from mcp_roundtrip_tools.run.observation.records import (
     Ended,
@@ -68,7 +68,7 @@ class Terminal:
     def _printed(self, function: str, text: str) -> Iterator[str]:
         """Yield what a function printed. The function is named where another one begins to print."""
         found = readable(text)
-        if found is None:
+        if found is None or found.event in IN_REQUEST_LINE:
             return
         name = "" if function == self._last_function else one_line(function)
         style, level = _LEVEL_STYLES.get(found.level), f"{found.level} " if found.level else ""
