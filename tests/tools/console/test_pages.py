@@ -165,25 +165,6 @@ def test_a_narrow_screen_has_the_list_behind_a_button(console):
     assert seen == [0, "Menu", 0, 1, 0, 0, ["new_database"]]
 
 
-def test_a_list_of_flat_objects_is_a_table(console):
-    tool = {"name": "orders", "inputSchema": {"type": "object"}}
-    orders = [{"order": 17, "item": "chair"}, {"order": 18, "note": "<b>late</b>"}]
-    seen = console(
-        "",
-        ("answer", "tools/list", {**CACHED, "tools": [tool]}),
-        ("reload",),
-        ("open", "#/tools/orders"),
-        ("answer", "tools/call", {"resultType": "complete", "content": [], "structuredContent": orders}),
-        CALL,
-        DONE,
-        ("texts", ".table th"),
-        ("texts", ".table td"),
-        FITS,
-        AXE,
-    )
-    assert seen[:2] == [["order", "item", "note"], ["17", "chair", "", "18", "", "<b>late</b>"]]
-
-
 def test_a_server_that_does_not_answer_is_reported(console):
     seen = console(
         "",

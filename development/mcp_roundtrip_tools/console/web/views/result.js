@@ -37,26 +37,16 @@ function structured({ structuredContent, content = [] }) {
   return [valueView(structuredContent), content.filter(isOther).map(block)];
 }
 
-const MAX_ROWS = 200;
 const isSimple = (value) => value === null || typeof value !== "object";
 const isFlat = (value) => !isSimple(value) && !Array.isArray(value) && Object.values(value).every(isSimple);
 
-/** A flat object as names and values, a list of flat objects as a table, anything else as JSON. */
+/** A flat object as names and values, anything else as JSON. */
 function valueView(value) {
   if (isSimple(value)) return textView(String(value), "result");
   const entries = Object.entries(value);
   if (entries.length === 1 && entries[0][0] === "result") return valueView(value.result);
-  if (Array.isArray(value) && value.every(isFlat) && entries.length > 0 && entries.length <= MAX_ROWS) return table(value);
   if (!isFlat(value)) return jsonView(value, "result");
   return h("dl.values", entries.map(([name, member]) => [h("dt", name), h("dd", textView(String(member), name))]));
-}
-
-function table(rows) {
-  const names = [...new Set(rows.flatMap(Object.keys))];
-  const cell = (row) => (name) => h("td", Object.hasOwn(row, name) ? String(row[name]) : "");
-  const head = h("thead", h("tr", names.map((name) => h("th", { scope: "col" }, name))));
-  const body = h("tbody", rows.map((row) => h("tr", names.map(cell(row)))));
-  return h("div.table", { tabindex: 0, role: "region", "aria-label": "result" }, h("table", head, body));
 }
 
 function block(content) {
