@@ -72,7 +72,7 @@ def parse_scopes(scopes: str | Iterable[str]) -> frozenset[str]:
     return found
 
 
-LIFETIME_S: Final = 3_600
+LIFETIME_S: Final = 86_400
 """How long an access token is valid."""
 
 ALGORITHM: Final = "RS256"

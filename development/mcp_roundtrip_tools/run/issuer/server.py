@@ -116,7 +116,6 @@ def _page(title: str, body: str, *, status: int = 200, form_action: str = "") ->
 
 
 CODE_LIFETIME_S: Final = 60
-REFRESH_LIFETIME_S: Final = 30 * 24 * 3_600
 
 MAX_BODY: Final = 65_536
 
@@ -136,7 +135,6 @@ class IssuerServer:
     def __init__(self, issuer: LocalIssuer) -> None:
         self._issuer = issuer
         self._codes = OneTimeGrants(CODE_LIFETIME_S)
-        self._refresh_tokens = OneTimeGrants(REFRESH_LIFETIME_S)
 
     def respond(self, request: Request) -> Response:
         """Answer one request."""
@@ -178,7 +176,7 @@ class IssuerServer:
             **({"scopes_supported": scopes} if scopes else {}),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
-            "grant_types_supported": ["authorization_code", "refresh_token", LOCAL_USER],
+            "grant_types_supported": ["authorization_code", LOCAL_USER],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none"],
             "authorization_response_iss_parameter_supported": True,
@@ -192,26 +190,16 @@ class IssuerServer:
                 grant.check_verifier(form.get("code_verifier", ""))
                 if form.get("redirect_uri", grant.redirect_uri) != grant.redirect_uri:
                     raise OAuthError("invalid_grant", "redirect_uri is not that of the authorization request")
-                return self._tokens(form, grant, grant.scopes)
-            case "refresh_token":
-                grant = self._refresh_tokens.redeem(form.get("refresh_token", ""))
-                wanted = frozenset(form.get("scope", "").split())
-                if not wanted <= grant.scopes:
-                    raise OAuthError("invalid_scope", "a refresh cannot add scopes: sign in again")
-                return self._tokens(form, grant, wanted or grant.scopes)
+                if form.get("client_id") != grant.client.id:
+                    raise OAuthError("invalid_grant", "it was issued to another client")
+                return self._access_token(form, grant.user, grant.scopes, grant.client.id)
             case str(name) if name == LOCAL_USER:
                 if request.header("origin") or request.header("sec-fetch-site"):
                     raise OAuthError("unauthorized_client", "web pages use authorization_code")
                 return self._sign_in(form)
             case None:
                 raise OAuthError("invalid_request", "grant_type is missing: the body is a form (RFC 6749 §4)")
-        raise OAuthError("unsupported_grant_type", "use authorization_code or refresh_token")
-
-    def _tokens(self, form: Mapping[str, str], grant: Grant, scopes: frozenset[str]) -> dict[str, Any]:
-        if form.get("client_id") != grant.client.id:
-            raise OAuthError("invalid_grant", "it was issued to another client")
-        found = self._access_token(form, grant.user, scopes, grant.client.id)
-        return {**found, "refresh_token": self._refresh_tokens.add(grant)}
+        raise OAuthError("unsupported_grant_type", "use authorization_code")
 
     def _sign_in(self, form: Mapping[str, str]) -> dict[str, Any]:
         """Return a token for a program of this computer."""
@@ -274,7 +262,7 @@ def _register(body: bytes) -> dict[str, Any]:
         "client_name": client.name,
         "redirect_uris": list(client.redirect_uris),
         "token_endpoint_auth_method": "none",
-        "grant_types": ["authorization_code", "refresh_token"],
+        "grant_types": ["authorization_code"],
         "response_types": ["code"],
     }
 

@@ -140,16 +140,6 @@ def test_scopes_of_openid_are_in_no_access_token(client):
     assert claims_of(client.redeem(answer["code"]))["scope"] == "db:read"
 
 
-def test_a_refresh_token_is_used_once_and_adds_no_scopes(client):
-    first = client.redeem(client.decide("ada", ["db:read"])["code"]).json()["refresh_token"]
-    form = {"grant_type": "refresh_token", "refresh_token": first, "client_id": client.id}
-    second = client.post("/token", form)
-    assert claims_of(second)["scope"] == "db:read"
-    assert client.post("/token", form).json()["error"] == "invalid_grant"
-    more = {**form, "refresh_token": second.json()["refresh_token"], "scope": "db:read db:write"}
-    assert client.post("/token", more).json()["error"] == "invalid_scope"
-
-
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
