@@ -1,6 +1,5 @@
 """What happens in the running template, as it happens: requests and invocations as JSON."""
 
-import time
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
@@ -19,11 +18,6 @@ from mcp_roundtrip_tools.run.observation.records import (
 )
 from mcp_roundtrip_tools.run.terminal.summary import summarize
 
-MAX_WAIT_MS: Final = 25_000
-
-SETTLE_S: Final = 0.1
-"""The time for further changes after the first: one request causes a dozen within some milliseconds."""
-
 MAX_DEPTH: Final = 200
 
 
@@ -36,13 +30,8 @@ def show_exchange(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
 
 
 def show_activity(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
-    """Answer `GET activity`: what changed after `after`; wait at most `waitMs`."""
-    after = int(request.parameters.get("after", 0))
-    wait_ms = min(int(request.parameters.get("waitMs", 0)), MAX_WAIT_MS)
-    sequence, changed = app.recorder.wait_after(after, wait_ms / 1000)
-    if wait_ms and sequence > after:
-        time.sleep(SETTLE_S)
-        sequence, changed = app.recorder.wait_after(after, 0)
+    """Answer `GET activity`: what changed after `after`."""
+    sequence, changed = app.recorder.changed_after(int(request.parameters.get("after", 0)))
     return {
         "sequence": sequence,
         "exchanges": [exchange_row(each) for each in changed if isinstance(each, HttpExchange)],

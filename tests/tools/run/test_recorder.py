@@ -28,7 +28,7 @@ def test_the_oldest_ended_roots_are_dropped_first(recorder):
     worker = begin_worker(recorder)
     for name in "abcd":
         recorder.end_exchange(begin_request(recorder, name), Response(200))
-    assert [root.id for root in recorder.wait_after(0, 0)[1]] == ["worker", "c", "d"]
+    assert [root.id for root in recorder.changed_after(0)[1]] == ["worker", "c", "d"]
     assert recorder.invocation("worker") is worker
     recorder.end_invocation(worker, b"{}", error=None, init_ms=None)
     begin_request(recorder, "e")
@@ -45,19 +45,19 @@ def test_large_roots_are_dropped_before_there_are_many():
         for _ in range(2 * MAX_LINES):
             recorder.add_line(invocation, "")
         recorder.add_line(invocation, "x" * 150)
-    assert [root.id for root in recorder.wait_after(0, 0)[1]] == ["b", "c"]
+    assert [root.id for root in recorder.changed_after(0)[1]] == ["b", "c"]
 
 
 def test_what_happens_below_a_dropped_root_is_no_change(recorder):
     dropped, *_ = [begin_request(recorder, name) for name in "abcd"]
-    before = recorder.wait_after(0, 0)
+    before = recorder.changed_after(0)
     recorder.end_exchange(dropped, Response(200))
-    assert recorder.wait_after(0, 0) == before
+    assert recorder.changed_after(0) == before
 
 
 def test_a_reader_with_a_number_of_an_earlier_run_gets_everything(recorder):
     request = begin_request(recorder, "a")
-    assert recorder.wait_after(1_000_000, 0)[1] == [request]
+    assert recorder.changed_after(1_000_000)[1] == [request]
 
 
 def test_a_repeated_invocation_has_an_id_of_its_own(recorder):

@@ -10,12 +10,12 @@ export class ApiError extends Error {
   }
 }
 
-async function request(method, path, body, signal) {
+async function request(method, path, body) {
   // A page of another origin cannot send this header without a preflight, which the server refuses.
   const headers = { "x-console": "1", ...(body && { "content-type": "application/json" }) };
-  const options = { method, signal, headers, body: body && JSON.stringify(body) };
-  const response = await fetch(`/console/api/${path}`, options).catch((error) => {
-    throw error instanceof TypeError ? new ApiError(0, "The server does not answer. Is make run still running?") : error;
+  const options = { method, headers, body: body && JSON.stringify(body) };
+  const response = await fetch(`/console/api/${path}`, options).catch(() => {
+    throw new ApiError(0, "The server does not answer. Is make run still running?");
   });
   const document = parseJson(await response.text());
   if (!response.ok) throw new ApiError(response.status, document?.message ?? `HTTP ${response.status}`, document);
@@ -27,7 +27,7 @@ const segment = encodeURIComponent;
 export const api = {
   application: () => request("GET", "application"),
   exchange: (id) => request("GET", `exchanges/${segment(id)}`),
-  activity: (after, waitMs, signal) => request("GET", `activity?after=${after}&waitMs=${waitMs}`, undefined, signal),
+  activity: (after) => request("GET", `activity?after=${after}`),
   decodeState: (requestState, before) => request("POST", "states", { requestState, before }),
   tasks: () => request("GET", "tasks"),
   task: (id) => request("GET", `tasks/${segment(id)}`),

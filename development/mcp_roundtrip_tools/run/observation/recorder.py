@@ -52,7 +52,7 @@ class RunRecorder:
         self._max_roots = max_roots
         self._max_bytes = max_bytes
         self._sizes: Counter[str] = Counter()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._sequence = 0
         self._roots: dict[str, Root] = {}
         self._invocations: dict[str, RecordedInvocation] = {}
@@ -61,13 +61,13 @@ class RunRecorder:
 
     def begin_exchange(self, exchange: HttpExchange) -> None:
         """Record a request."""
-        with self._changed:
+        with self._lock:
             self._roots[exchange.id] = exchange
             self._touch(exchange, len(exchange.request.body))
 
     def end_exchange(self, exchange: HttpExchange, response: Response) -> None:
         """Record the response to a request."""
-        with self._changed:
+        with self._lock:
             exchange.response = response
             exchange.duration_ms = self.now_ms() - exchange.started_at_ms
             self._touch(exchange, len(response.body))
@@ -94,7 +94,7 @@ class RunRecorder:
             self.now_ms(),
             payload,
         )
-        with self._changed:
+        with self._lock:
             invocation.id = self._free_id(invocation.request_id)
             self._invocations[invocation.id] = invocation
             caller = self._caller_of(invocation)
@@ -110,7 +110,7 @@ class RunRecorder:
         self, invocation: RecordedInvocation, response: bytes, *, error: str | None, init_ms: float | None
     ) -> None:
         """Record the end of an invocation. `error` is None if it succeeded."""
-        with self._changed:
+        with self._lock:
             invocation.init_ms, invocation.response, invocation.error = init_ms, response, error
             invocation.duration_ms = self.now_ms() - invocation.started_at_ms
             self._touch(invocation, len(response))
@@ -119,14 +119,14 @@ class RunRecorder:
 
     def add_service_call(self, invocation: RecordedInvocation, call: ServiceCall) -> None:
         """Record a call of an invocation to an AWS service."""
-        with self._changed:
+        with self._lock:
             invocation.service_calls.append(call)
             self._touch(invocation)
 
     def add_line(self, invocation: RecordedInvocation, text: str) -> None:
         """Record a line that a function printed during an invocation."""
         line = LogLine(self.now_ms(), text)
-        with self._changed:
+        with self._lock:
             lines = invocation.log_lines
             dropped = lines[0].text if len(lines) == lines.maxlen else ""
             lines.append(line)
@@ -150,23 +150,22 @@ class RunRecorder:
 
     def invocations(self) -> tuple[RecordedInvocation, ...]:
         """Return all invocations in the order of their start."""
-        with self._changed:
+        with self._lock:
             return tuple(self._invocations.values())
 
     def background_invocations(self) -> tuple[RecordedInvocation, ...]:
         """Return the invocations for whose result nothing waits, in the order of their start."""
-        with self._changed:
+        with self._lock:
             return tuple(each for each in self._roots.values() if isinstance(each, RecordedInvocation))
 
-    def wait_after(self, sequence: int, timeout_s: float) -> tuple[int, list[Root]]:
+    def changed_after(self, sequence: int) -> tuple[int, list[Root]]:
         """Return the present sequence number, and the roots that changed after `sequence`.
 
-        Wait at most `timeout_s` for a change. A sequence number from another run returns everything.
+        A sequence number from another run returns everything.
         """
-        with self._changed:
+        with self._lock:
             if sequence > self._sequence:
                 sequence = 0
-            self._changed.wait_for(lambda: self._sequence > sequence, timeout_s)
             return self._sequence, [root for root in self._roots.values() if root.changed > sequence]
 
     def _caller_of(self, invocation: RecordedInvocation) -> Root | None:
@@ -194,7 +193,6 @@ class RunRecorder:
             len(self._roots) > self._max_roots or self._sizes.total() > self._max_bytes
         ):
             self._drop()
-        self._changed.notify_all()
 
     def _drop(self) -> None:
         """Drop the oldest root that has ended; if none has, the oldest."""

@@ -148,7 +148,7 @@ class HttpExchange:
 Root = HttpExchange | RecordedInvocation
 """A request, or an invocation for whose result neither a request nor a function waits.
 
-`changed` is the sequence number of the last change (`RunRecorder.wait_after`).
+`changed` is the sequence number of the last change (`RunRecorder.changed_after`).
 """
 
 

@@ -6,8 +6,7 @@ import { repeat } from "../repeat.js";
 import { jsonView } from "./json_view.js";
 import { environmentView, serverView } from "./server.js";
 
-const WAIT_MS = 20_000;
-const PAUSE_MS = 250;
+const REFRESH_MS = 1_000;
 const MAX_ROWS = 300;
 const WAITING = "Waiting for a request…";
 const TRIGGERS = { async: "asynchronous", retry: "retry", queue: "queue", direct: "direct" };
@@ -26,7 +25,7 @@ export function activityPage({ api }, signal) {
   }
 
   async function follow() {
-    const changes = await api.activity(after, WAIT_MS, signal);
+    const changes = await api.activity(after);
     if (changes.sequence < after) {
       rows.clear(); // another run of the server
       fill(list);
@@ -51,7 +50,7 @@ export function activityPage({ api }, signal) {
     }
   }
 
-  repeat(follow, PAUSE_MS, signal, (error) => {
+  repeat(follow, REFRESH_MS, signal, (error) => {
     hint.hidden = false;
     fill(hint, error.message);
   });
