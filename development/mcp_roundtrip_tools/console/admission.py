@@ -32,22 +32,18 @@ class ConsoleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """One request: the parameters of path and query, and the JSON object of its body, or {}.
-
-    `endpoint_host` is the authority of the HTTP API with the page's host name: 127.0.0.1 or localhost.
-    """
+    """One request: the parameters of path and query, and the JSON object of its body, or {}."""
 
     parameters: Mapping[str, str]
     body: Mapping[str, Any]
-    endpoint_host: str = "127.0.0.1"
 
 
-def read_request(request: Request, path_parameters: Mapping[str, str], endpoint_host: str) -> ApiRequest:
+def read_request(request: Request, path_parameters: Mapping[str, str]) -> ApiRequest:
     """Return a request to the API; of a repeated parameter in the query, the last. Raises ConsoleError."""
     if request.too_large:
         raise ConsoleError(413, "the body is larger than API Gateway accepts")
     query = dict(parse_qsl(request.target.partition("?")[2]))
-    return ApiRequest({**query, **path_parameters}, json.loads(request.body or b"{}"), endpoint_host)
+    return ApiRequest({**query, **path_parameters}, json.loads(request.body or b"{}"))
 
 
 CLIENT_HEADER: Final = "x-console"
@@ -104,13 +100,13 @@ def without_browser(request: Request, port: int) -> Request:
         for name, value in request.headers
         if name.lower() not in _OF_BROWSERS and not name.lower().startswith("sec-")
     )
-    return replace(request, headers=(("host", authority(request, port)), *kept), from_console=True)
+    return replace(request, headers=(("host", f"127.0.0.1:{port}"), *kept), from_console=True)
 
 
 def redirect_to_console(request: Request, routes: Iterable[Route], port: int) -> Response | None:
     """Return the redirect of a request to read `/` or `/console/`; None for every other request.
 
-    A template's own route for `/` stays; one for all paths answers programs. The host name stays, too.
+    A template's own route for `/` stays; one for all paths answers programs.
     """
     path, given = request.target.partition("?")[0], tuple(routes)
     if path not in ("/", "/console/") or request.method not in ("GET", "HEAD") or came_through_proxy(request):
@@ -120,12 +116,6 @@ def redirect_to_console(request: Request, routes: Iterable[Route], port: int) ->
     is_browser = "text/html" in (request.header("accept") or "")
     if not is_browser and match_route(given, request.method, path) is not None:
         return None
-    location = f"http://{authority(request, port)}/"
+    location = f"http://127.0.0.1:{port}/"
     headers = (("location", location), ("cache-control", "no-store"), ("content-type", "text/plain"))
     return Response(302, headers, f"The console is at {location}\n".encode())
-
-
-def authority(request: Request, port: int) -> str:
-    """Return the host name that the browser knows the server by, with another port."""
-    host = (request.header("host") or "127.0.0.1").lower()
-    return f"{host if host.endswith(']') else host.rpartition(':')[0] or host}:{port}"

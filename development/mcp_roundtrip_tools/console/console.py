@@ -11,7 +11,6 @@ from mcp_roundtrip_tools.console.activity import show_activity, show_exchange
 from mcp_roundtrip_tools.console.admission import (
     ApiRequest,
     ConsoleError,
-    authority,
     read_request,
     refuse_other_sites,
     refuse_proxies,
@@ -135,8 +134,7 @@ class Console:
                 continue
             if request.method not in answers:
                 raise ConsoleError(405, f"{request.method} is not allowed for this path")
-            given = read_request(request, parameters, authority(request, self._endpoint_port))
-            return answers[request.method](self._app, given)
+            return answers[request.method](self._app, read_request(request, parameters))
         raise ConsoleError(404, "the console's API has no such path")
 
 

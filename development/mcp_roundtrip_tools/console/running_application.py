@@ -20,10 +20,10 @@ from mcp_roundtrip_tools.template.model import Function, TemplateError, describe
 def describe_application(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
     """Return the document of `GET application`."""
     functions = app.functions()
-    path, catalogs = app.endpoint_path(), [catalog for _, catalog in _catalogs(app)]
+    catalogs = [catalog for _, catalog in _catalogs(app)]
     return {
         "run": app.recorder.run_id,
-        "mcpUrl": f"http://{request.endpoint_host}{path}",
+        "mcpUrl": app.url(app.endpoint_path()),
         "functions": [_describe(function, app) for function in functions.values()],
         "owners": _owners_by_feature(app),
         "asking": [name for each in catalogs for name, tool in each.tools.items() if tool.asks],

@@ -138,23 +138,6 @@ def test_a_browser_is_led_to_the_console(running):
     assert http(console_url(running, "console/main.js"), method="POST", body=b"{}").status == 405
 
 
-@pytest.mark.parametrize(
-    ("host", "location"),
-    [
-        ("127.0.0.1:3000", "http://127.0.0.1:3002/"),
-        ("LOCALHOST:3000", "http://localhost:3002/"),
-        ("localhost", "http://localhost:3002/"),
-        ("[::1]:3000", "http://[::1]:3002/"),
-        ("[::1]", "http://[::1]:3002/"),
-    ],
-)
-def test_the_redirect_to_the_console_keeps_the_host_name(host, location):
-    headers = (("host", host), ("accept", "text/html"))
-    answer = redirect_to_console(Request("GET", "/?a=1", headers), (), 3002)
-    assert answer is not None
-    assert (answer.status, dict(answer.headers)["location"]) == (302, location)
-
-
 @pytest.mark.parametrize("accept", [(), (("accept", "*/*"),), (("accept", "application/json"),)])
 def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(accept):
     def answer(method: str, target: str, *routes: Route) -> Response | None:
