@@ -78,8 +78,7 @@ def _boxes(kind: str, name: str, texts: Iterable[str], chosen: Iterable[str]) ->
 
 def _users(users: Sequence[User]) -> str:
     boxes = _boxes("radio", "user", [each.name for each in users], [users[0].name])
-    other = '<input type="text" name="other_user" maxlength="128" autocomplete="off">'
-    return render_group("user", "User", [], f"{boxes}<label>or another user: {other}</label>", "")
+    return render_group("user", "User", [], boxes, "")
 
 
 def _scopes(selected: Iterable[str], requested: Iterable[str]) -> str:
@@ -126,7 +125,7 @@ _CORS: Final = (
     ("access-control-allow-headers", "*, authorization, content-type, mcp-protocol-version"),
 )
 
-_FIELDS_OF_PAGE: Final = frozenset({"user", "other_user", "granted", "action"})
+_FIELDS_OF_PAGE: Final = frozenset({"user", "granted", "action"})
 
 
 class IssuerServer:
@@ -205,7 +204,7 @@ class IssuerServer:
         """Return a token for a program of this computer."""
         known = {user.name: user for user in self._issuer.users}
         user = known.get(form.get("user") or self._issuer.users[0].name)
-        if user is None:  # probably misspelled: on the page, another name has a field of its own
+        if user is None:  # probably misspelled
             raise OAuthError("invalid_request", f"the users of this run are {' and '.join(known)}")
         scopes = parse_scopes(form["scope"].split()) if "scope" in form else user.default_scopes(())
         return {**self._access_token(form, user.name, scopes, CALL_CLIENT), "user": user.name}
@@ -245,7 +244,7 @@ class IssuerServer:
         chosen = {name: value for name, value in pairs if name in _FIELDS_OF_PAGE}
         answer = {"error": "access_denied"}
         if chosen.get("action") == "allow":
-            user = check_name(chosen.get("other_user", "").strip() or chosen.get("user", ""))
+            user = check_name(chosen.get("user", ""))
             scopes = parse_scopes(value for name, value in pairs if name == "granted")
             answer = {"code": self._codes.add(replace(asked, user=user, scopes=scopes))}
         return _see(redirect(asked.redirect_uri, self._issuer.url, asked.state, **answer))

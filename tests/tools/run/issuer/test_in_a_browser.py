@@ -31,6 +31,6 @@ def test_a_user_signs_in_with_the_keyboard_on_a_narrow_screen(run_in_browser):
             "code_challenge_method": "S256",
         }
         url = f"{issuer.url}/authorize?{urlencode(request)}"
-        seen = run_in_browser(PROGRAM, {"url": url, "redirect": redirect, "user": "carol"})
+        seen = run_in_browser(PROGRAM, {"url": url, "redirect": redirect})
     assert {"code", "iss"} == parse_qs(urlsplit(seen["end"]).query).keys()
     assert (seen["violations"], seen["complaints"], seen["width"]) == ([], [], 320)

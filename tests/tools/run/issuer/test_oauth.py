@@ -124,12 +124,6 @@ def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client):
     assert "form-action 'self' http://127.0.0.1:5000;" in policy
 
 
-def test_a_name_that_was_entered_counts_before_the_chosen_one(client):
-    form = {**client.request(), "user": "ada", "other_user": " carol ", "action": "allow"}
-    code = received(client.post("/authorize", form))["code"]
-    assert claims_of(client.redeem(code))["sub"] == "carol"
-
-
 def test_the_user_can_deny(client):
     answer = received(client.post("/authorize", {**client.request(), "user": "ada", "action": "deny"}))
     assert answer == {"error": "access_denied", "state": "s&t", "iss": client.issuer.url}
