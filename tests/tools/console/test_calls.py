@@ -69,7 +69,7 @@ def test_raw_messages_and_the_servers_part_are_shown_on_demand(console):
         ("click", "Response"),
         ("texts", ".panel"),
         ("click", "Server"),
-        ("texts", ".waterfall li"),
+        ("texts", ".server-rows li"),
         ("click", "Server"),
         ("count", ".panel"),
     )
