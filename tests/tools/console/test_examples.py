@@ -92,28 +92,6 @@ def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(consol
     assert facts[:4] == ["Size", "Round", "Issued", "Expires"]
 
 
-def test_a_round_is_sent_again_with_another_state_and_to_another_version(console):
-    seen = console(
-        "#/tools/get_weather",
-        *ASK_FOR_PLACE,
-        *ANSWER_PLACE,
-        ("click", "Experiments"),
-        ("click", "Send again"),
-        ("see", "resent"),
-        ("click", "Change and send"),
-        ("see", "Invalid or expired requestState"),
-        ("texts", ".experiments [role=status]"),
-        ("click", "Send this round to the version that runs now"),
-        ("wait", ".round:nth-child(5) .result"),
-        ("texts", ".round .experiment.chip"),
-        ("axe",),
-        refused=True,
-    )
-    (note,), experiments = seen
-    assert note.startswith("Character ")
-    assert experiments == ["resent", "damaged state", "other version"]
-
-
 @pytest.fixture(scope="module")
 def task_of_two_workers(console):
     """What is seen while a worker is killed, the next one asks, and the task is cancelled."""
@@ -191,8 +169,8 @@ def test_requests_of_other_clients_and_workers_are_listed(console, examples):
         ("check", "Show the requests of this console, too"),
         ("see", "mcp-roundtrip-console"),
         ("evaluate", "document.querySelector('.activity-list > li:not(.own) summary').click()"),
-        ("wait", ".waterfall"),
-        ("texts", ".waterfall .row-label"),
+        ("wait", ".server-rows"),
+        ("texts", ".server-rows .row-label"),
         ("axe",),
     )
     found, labels = seen

@@ -82,6 +82,7 @@ def test_a_completed_call_stays_completed(console):
         WEATHER,
         *(*ASK_FOR_PLACE, ("check", INDIA), ("click", "Accept"), ended(2)),
         *experiments(2, 2, *ALL),
+        ("axe",),
         *(click_in(1, "Answer differently"), ("check", PAKISTAN), ("click", "Accept"), ended(7)),
         *(click_in(1, "Answer differently"), click_in(1, "Decline"), ended(8)),
         *(click_in(1, "Answer differently"), click_in(1, "Cancel"), ended(9)),

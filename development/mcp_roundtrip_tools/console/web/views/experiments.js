@@ -1,7 +1,7 @@
 // Experiments with a round: send it again, with another state, with a damaged one, as another client or user, or to
 // another version of the function.
 
-import { button, fill, h, uniqueId } from "../dom.js";
+import { button, h, uniqueId } from "../dom.js";
 import { stateOf } from "../rounds.js";
 import { count, sameJson } from "../format.js";
 import { summary } from "../mcp/profile.js";
@@ -9,16 +9,14 @@ import { explained } from "../words.js";
 
 /** Return the panel of experiments of a round. Each appends a round to the call, as a branch that leaves it as it is. */
 export function experimentsPanel(context, call, round) {
-  const result = h("p.hint", { role: "status" });
-  const send = async (experiment, options = {}, note = "") => {
-    fill(result, note);
+  const send = async (experiment, options = {}) => {
     const { answers, profile, arguments: given } = round;
     const sent = { answers, profile, arguments: given, requestState: round.sentState ?? undefined };
     await context.calls.sendRound(call, { ...sent, experiment, ...options });
   };
   return h("div.experiments",
     resend(call, round, send), older(call, round, send), damage(round, send),
-    caller(context, round, send), version(context, call, send), result);
+    caller(context, round, send), version(context, call, send));
 }
 
 function experiment(title, explanation, ...controls) {
@@ -53,14 +51,11 @@ function damage(round, send) {
   // The longest part has the content.
   const longest = state.split(".").reduce((one, other) => (other.length > one.length ? other : one));
   const at = state.indexOf(longest) + Math.floor(longest.length / 2);
-  const before = state[at];
   // In the alphabet of Base64url, so that the server does not refuse the state for its spelling.
-  const after = before === "A" ? "B" : "A";
-  const requestState = state.slice(0, at) + after + state.slice(at + 1);
-  const note = `Character ${at} was changed from “${before}” to “${after}”.`;
+  const requestState = state.slice(0, at) + (state[at] === "A" ? "B" : "A") + state.slice(at + 1);
   return experiment("Change a byte of the state",
     `One of its ${count(state.length, "character")}. The server must refuse the round, and does not say why.`,
-    button("Change and send", () => send("damaged state", { requestState }, note)));
+    button("Change and send", () => send("damaged state", { requestState })));
 }
 
 /** Send the round as another user, or as the client of the page "Client". */
