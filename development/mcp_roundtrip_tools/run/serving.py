@@ -144,7 +144,6 @@ def _listen_for_clients(
         cors=lambda: Cors.of(app.current().cors_configuration),
         left_out=app.left_out,
         timeout_s=timeout_s,
-        folder=lambda: app.folder,
     )
     stack.callback(gateway.close)
     servers: list[HttpServer] = []

@@ -56,19 +56,6 @@ def test_a_caller_gets_the_reason_until_the_mistake_is_corrected(tmp_path, kind)
         assert result["content"][0]["text"] == "Hello you"
 
 
-def test_the_reason_has_the_lines_of_the_author_and_no_others(tmp_path):
-    sources = {"f/app.py": "import steps\n", "f/steps.py": "import os\nos.environ['NOWHERE']\n"}
-    with serve(write_application(tmp_path, ONE_SERVER, sources)) as app:
-        reason = post(app, "tools/list").json()["error"]["message"]
-    assert reason.splitlines() == [
-        '  File "f/app.py", line 1, in <module>',
-        "    import steps",
-        '  File "f/steps.py", line 2, in <module>',
-        "    os.environ['NOWHERE']",
-        "KeyError: 'NOWHERE'",
-    ]
-
-
 def test_requests_that_are_no_json_rpc_get_the_reason_as_a_message(tmp_path):
     with serve(write_application(tmp_path, ONE_SERVER, {"f/app.py": "import nowhere\n"})) as app:
         response = http(app.url("/mcp"))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_roundtrip.protocol.http import MAX_EVENT_BYTES
@@ -15,14 +14,13 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.client.http import json_object
 from mcp_roundtrip_tools.run.api_gateway.payload import MalformedResponse, decode_path, to_event, to_response
 from mcp_roundtrip_tools.run.api_gateway.routing import Cors, match_route
-from mcp_roundtrip_tools.run.execution.log_text import author_traceback, library_events
+from mcp_roundtrip_tools.run.execution.log_text import library_events, message_of, without_layer
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest, RunFunction
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy, refuse_cross_origin
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response, json_response
 from mcp_roundtrip_tools.run.observation.recorder import RunRecorder
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
-    RecordedInvocation,
     caused_by,
     member,
     walk,
@@ -51,7 +49,6 @@ class Gateway:
     cors: Callable[[], Cors | None] = lambda: None
     left_out: Callable[[], Mapping[str, str]] = dict
     timeout_s: float = INTEGRATION_TIMEOUT_S
-    folder: Callable[[], Path] = Path
     _workers: ThreadPoolExecutor = field(
         init=False, default_factory=lambda: ThreadPoolExecutor(max_workers=256, thread_name_prefix="gateway")
     )
@@ -71,7 +68,7 @@ class Gateway:
             return preflight
         allows = cors.allows if cors else lambda origin: False
         response = refuse_cross_origin(request, allows) or self._respond_to(request, exchange.id)
-        response = explain_fault(request, response, exchange, self.folder())
+        response = explain_fault(request, response, exchange)
         return cors.add_to(response, request) if cors else response
 
     def _respond_to(self, request: Request, request_id: str) -> Response:
@@ -118,15 +115,15 @@ _EVENTS: Final = frozenset({"misconfigured", "definition_failed"})
 """The library's events for what only the author can correct."""
 
 
-def explain_fault(request: Request, response: Response, exchange: HttpExchange, folder: Path) -> Response:
+def explain_fault(request: Request, response: Response, exchange: HttpExchange) -> Response:
     """Return the response with the problem of the function instead of a neutral text.
 
-    Requests through a proxy keep it: their callers may be on other computers. `folder` is the template's.
+    Requests through a proxy keep it: their callers may be on other computers.
     """
     is_fault = response.status == 500 or member(json_object(response.body), "error", "code") == INTERNAL_ERROR
     if not is_fault or came_through_proxy(request):
         return response
-    problem = _problem(exchange, folder)
+    problem = _problem(exchange)
     if problem is None:
         return response
     message = json_object(request.body)
@@ -136,19 +133,12 @@ def explain_fault(request: Request, response: Response, exchange: HttpExchange, 
     return json_response(200, {"jsonrpc": "2.0", "id": message["id"], "error": error})
 
 
-def _problem(exchange: HttpExchange, folder: Path) -> str | None:
+def _problem(exchange: HttpExchange) -> str | None:
     """Return why a function could not run, or what its definitions or settings lack."""
-    refused = (_import_error(each, folder) for each in walk(exchange) if each.init_failed)
+    refused = (each.error for each in walk(exchange) if each.init_failed)
     logged = (
-        author_traceback(str(event.get("exception", "")), folder)
+        message_of(without_layer(str(event.get("exception", ""))))
         for event in library_events(exchange)
         if event["message"] in _EVENTS
     )
     return next((problem for problem in (*refused, *logged) if problem), None)
-
-
-def _import_error(invocation: RecordedInvocation, folder: Path) -> str:
-    """Return the error of a function that could not be imported, after the lines of the author's files."""
-    trace = json_object(invocation.response or b"").get("stackTrace")
-    frames = "".join(f"{str(each).rstrip()}\n" for each in trace) if isinstance(trace, list) else ""
-    return author_traceback(f"{frames}{invocation.error}", folder)

@@ -5,7 +5,7 @@ A line is text, JSON (the library's, Powertools', that of LogFormat), or of Lamb
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -119,32 +119,23 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-MAX_TEXT: Final = 4_000
-"""The characters of a traceback that are kept; the message is at its end."""
-
 _FRAME: Final = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+, in ')
 _LAYER_MODULE: Final = re.compile(r"^mcp_roundtrip\.[a-z_.]+\.(?=\w+: )")
 """Before the name of an exception."""
 
 _HEADERS: Final = ("Traceback (most recent call last):", "  [Previous line repeated")
 _ANY_FRAME: Final = re.compile(r'^ +File "', re.MULTILINE)
-_INSTALLED: Final = frozenset({"site-packages", "dist-packages", "mcp_roundtrip"})
-_HIDDEN: Final = _INSTALLED | {
-    *("importlib", "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "<frozen os>")
-}
-
-
-def author_traceback(text: str, folder: Path) -> str:
-    """Return a traceback with only the author's frames, and paths relative to `folder`, the template's."""
-    kept = _kept_lines(text, lambda path: _is_author_s(path, folder))
-    lines = "\n".join(_LAYER_MODULE.sub("", line) for line in kept).replace(f'File "{folder}/', 'File "')
-    return lines if len(lines) <= MAX_TEXT else f"…{lines[-MAX_TEXT:]}"
+_HIDDEN: Final = frozenset(
+    {
+        *("site-packages", "dist-packages", "mcp_roundtrip", "importlib", "<frozen importlib._bootstrap>"),
+        *("<frozen importlib._bootstrap_external>", "<frozen os>"),
+    }
+)
 
 
 def without_layer(text: str) -> str:
     """Return a traceback that a function logged without the frames of imports, the layer and packages."""
-    lines = _kept_lines(text, lambda path: not _HIDDEN.intersection(path.parts))
-    return "\n".join(_LAYER_MODULE.sub("", line) for line in lines)
+    return "\n".join(_LAYER_MODULE.sub("", line) for line in _kept_lines(text))
 
 
 def message_of(text: str) -> str:
@@ -153,20 +144,13 @@ def message_of(text: str) -> str:
     return "\n".join(lines) if lines and _ANY_FRAME.search(text) else text
 
 
-def _kept_lines(text: str, is_shown: Callable[[Path], bool]) -> Iterator[str]:
-    """Yield the lines of a traceback without headers and without the frames of files that are not shown."""
+def _kept_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a traceback without headers and without the frames of files that are hidden."""
     is_hidden = False
     for line in text.splitlines():
         if found := _FRAME.match(line):
-            is_hidden = not is_shown(Path(found["path"]))
+            is_hidden = not _HIDDEN.isdisjoint(Path(found["path"]).parts)
         elif not line.startswith("    "):  # not the source of a frame
             is_hidden = False
         if not is_hidden and line.strip() and not line.startswith(_HEADERS):
             yield line
-
-
-def _is_author_s(path: Path, folder: Path) -> bool:
-    if not path.is_relative_to(folder):
-        return False
-    parts = path.relative_to(folder).parts
-    return not _INSTALLED.intersection(parts) and not any(part.startswith(".") for part in parts)

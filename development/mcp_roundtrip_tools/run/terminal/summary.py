@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp_roundtrip.observing.logs_and_metrics import FINAL_EVENTS
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip_tools.run.execution.log_text import library_events, message_of
+from mcp_roundtrip_tools.run.execution.log_text import library_events
 from mcp_roundtrip_tools.run.observation.records import (
     HttpExchange,
     RecordedInvocation,
@@ -155,14 +155,14 @@ def _failure(exchange: HttpExchange, response: Mapping[str, Any], event: Mapping
     error, result = response.get("error"), response.get("result")
     if isinstance(error, Mapping):
         reason = _state_reason(exchange)
-        return _shorten(f"{error.get('code')} {message_of(str(error.get('message')))}{reason}")
+        return _shorten(f"{error.get('code')} {error.get('message')}{reason}")
     if member(result, "isError") is True:
         kind = event.get("outcome") if event.get("outcome") in _FAILURES else "tool_error"
         return _shorten(f"{_words(str(kind))}: {_text_of(result)}")
     if (exchange.status or 0) >= 400:
         failed = [each for each in walk(exchange) if each.failed]
         reason = _reason(failed[-1]) if failed else str(member(response, "message") or "")
-        return _shorten(f"{exchange.status} {message_of(reason)}")
+        return _shorten(f"{exchange.status} {reason}")
     return None
 
 
