@@ -6,8 +6,8 @@ const LOOKS = new Set(["count", "evaluate", "focused", "texts"]);
 let kept; // The visits have a page each, and share the cache of one context: the console has sixty files.
 
 export default async function visit(browser, { url, steps, options }) {
-  const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce", deviceScaleFactor } = options ?? {};
-  kept ??= await newPage(browser, deviceScaleFactor);
+  const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce" } = options ?? {};
+  kept ??= await newPage(browser);
   const page = kept;
   const complaints = [];
   await page.setViewportSize(viewport);
@@ -40,8 +40,8 @@ export default async function visit(browser, { url, steps, options }) {
   }
 }
 
-async function newPage(browser, deviceScaleFactor = 1) {
-  const context = await browser.newContext({ locale: "en-US", deviceScaleFactor });
+async function newPage(browser) {
+  const context = await browser.newContext({ locale: "en-US" });
   context.isKept = true;
   return context.newPage();
 }
@@ -136,7 +136,6 @@ function verbs(page) {
       const found = violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))]);
       if (found.length > 0) throw new Error(JSON.stringify(found));
     },
-    screenshot: (path, selector) => (selector ? page.locator(selector) : page).screenshot({ path }),
   };
 }
 
