@@ -94,7 +94,7 @@ def _capabilities(requires: Iterable[CapabilityPath]) -> Mapping[str, Any]:
 
 
 def stale_events(folder: str, server: Server, written: Path) -> list[Path]:
-    """Return the events of `folder` that this program or `new-tool` wrote, and whose tool is gone."""
+    """Return the events that this program or `new-tool` wrote for tools of `folder` that are gone."""
     names = {*server.tools, *server.prompts}
     stale = []
     for file in sorted((written / folder).glob("*.json")):

@@ -48,8 +48,8 @@ class Function:
     timeout_s: float
     memory_mb: int
     alias: str | None = None
-    requirements: Path | None = None
-    """The folder into which its requirements.txt is installed."""
+    requirements: tuple[Path, ...] = ()
+    """The folders into which its requirements.txt and those of its layers are installed."""
     log_format: str = ""
     """LoggingConfig.LogFormat; empty for Lambda's default, text."""
     log_level: str = ""
@@ -71,8 +71,7 @@ class Function:
     @property
     def path(self) -> tuple[Path, ...]:
         """The folders of its import path, in order."""
-        own = () if self.requirements is None else (self.requirements,)
-        return (self.code, *own, *self.layers)
+        return (self.code, *self.requirements, *self.layers)
 
 
 @dataclass(frozen=True, slots=True)

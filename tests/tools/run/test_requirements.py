@@ -40,6 +40,20 @@ def test_requirements_are_installed_once_per_content(tmp_path):
     assert sum("installing" in line for line in log) == 2
 
 
+def test_the_requirements_of_a_layer_are_installed_unless_its_makefile_builds_it(tmp_path):
+    layers = """      Layers: [!Ref Common, !Ref Made]
+      Common: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: common/}}
+      Made: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: made/}}
+    """
+    template = write_application(tmp_path, ONE_FUNCTION + layers, {"f/app.py": SOURCE})
+    for name, content in {"common": f"{wheel(tmp_path, '1.0')}\n", "made": "./no-such.whl\n"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "requirements.txt").write_text(content)
+    (tmp_path / "made/Makefile").touch()
+    with serve(template, log=[].append) as app:
+        assert http(app.url("/f")).body == b"1.0"
+
+
 def test_a_module_with_the_name_of_a_package_is_named(tmp_path):
     modules = dict.fromkeys(("f/chosen.py", "f/several.py", "f/other.py"), "")
     sources = {"f/app.py": "def handler(event, context): pass\n", **modules}

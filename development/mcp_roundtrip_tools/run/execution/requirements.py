@@ -35,30 +35,41 @@ def install_packages(folder: Path, pip: Sequence[str], cwd: Path | None = None) 
 def install_requirements(
     function: Function, python: str, cache: Path, log: Callable[[str], None]
 ) -> Function:
-    """Return the function with the folder of its requirements in `cache`, one for each content of a file.
+    """Return the function with folders of its requirements and its layers' in `cache`, one for each content.
 
     `python` installs them if necessary. Raises TemplateError if pip cannot. `log` takes lines for the user.
     """
-    file = function.code / FILE
-    is_built = any(function.code.glob("*.dist-info"))  # by ``sam build``, which has installed them
+    # A Makefile builds its layer, such as that of this package, which is installed here.
+    layers = [folder for folder in function.layers if not (folder / "Makefile").is_file()]
+    found = []
+    for source in (function.code, *layers):
+        if (folder := _installed(function.name, source, python, cache, log)) is not None:
+            found.append(folder)
+            for module in source.glob("*.py"):
+                # Here the module hides a package; in a folder of sam build, a package with a folder hides it.
+                if (folder / module.name).exists() or (folder / module.stem).is_dir():
+                    log(f"[{function.name}] {module} has the name of a package in {FILE}: rename it")
+    return replace(function, requirements=tuple(found))
+
+
+def _installed(name: str, source: Path, python: str, cache: Path, log: Callable[[str], None]) -> Path | None:
+    """Return the folder of the packages of `source`; None without any. Raises TemplateError."""
+    file = source / FILE
+    is_built = any(source.glob("*.dist-info"))  # by ``sam build``, which has installed them
     if is_built or not file.is_file() or not _names(text := file.read_text("utf-8")):
-        return function
+        return None
     folder = cache / sha256(f"{PYTHON_VERSION}\n{text}".encode()).hexdigest()[:16]
     if not folder.is_dir():
-        log(f"[{function.name}] installing {file}")
+        log(f"[{name}] installing {file}")
         try:
             pip = [python, "-m", "pip", "install", "--requirement", str(file)]
             install_packages(folder, pip, cwd=file.parent)
         except PipError as error:
             raise TemplateError(
-                f"{function.name}: {file} cannot be installed: {error}. Correct the file. pip prints more "
+                f"{name}: {file} cannot be installed: {error}. Correct the file. pip prints more "
                 f"with {python} -m pip install --dry-run --requirement {file}"
             ) from None
-    for module in function.code.glob("*.py"):
-        # Here the module hides the package; in a folder of sam build, a package of several files hides it.
-        if (folder / module.name).exists() or (folder / module.stem).is_dir():
-            log(f"[{function.name}] {module} has the name of a package in {FILE}: rename it")
-    return replace(function, requirements=folder)
+    return folder
 
 
 def _names(text: str) -> bool:
