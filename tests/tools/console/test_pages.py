@@ -175,7 +175,7 @@ def test_a_server_that_does_not_answer_is_reported(console):
         refused=True,
     )
     [message], of_the_page = seen
-    assert message.startswith("No response: ")
+    assert message.startswith("The server does not answer.")
     assert of_the_page == [message]
 
 

@@ -85,8 +85,8 @@ export function createClient(store) {
 
 function unreachable(error) {
   if (error.name === "AbortError") return { message: "The request was stopped." };
-  const reason = error instanceof TypeError ? "the server does not answer. Is make run still running?" : error.message;
-  return { message: `No response: ${reason}`, status: error.status };
+  const message = error instanceof TypeError ? "The server does not answer. Is make run still running?" : error.message;
+  return { message, status: error.status };
 }
 
 function errorIn({ status, headers, body }) {
