@@ -4,10 +4,8 @@ Each entry of a journal has a mark that says what a round did with it. A questio
 *answered*, and what the code ran is *ran*, in the round that accepted or ran it. In later rounds, which find
 it in the state or in the table, it is *replayed*.
 
-The layer's own code verifies and decrypts a state. Two of its checks do not apply here: the binding to one
-request, because the console shows a state by itself, and the times. Signature and certificate are verified
-as of the time when the state was minted, so that an expired state can still be shown. The requests to KMS are
-not recorded.
+The layer's own code verifies and decrypts a state. Its binding to one request is not checked, because the
+console shows a state by itself. The requests to KMS are not recorded.
 """
 
 import os
@@ -15,15 +13,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from mcp_roundtrip.aws.signed_client import AwsClients
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.deployment.state_codec_factory import StateProtection
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.errors import StateRejected
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
-from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, compact_json, parse_json
+from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.state import claims as state_claims
 from mcp_roundtrip.state import jwe, jws
 from mcp_roundtrip.state.codec import STATE_TYP
@@ -69,9 +65,6 @@ def _size(value: Any) -> int:
 
 
 _TYPES: Final[Mapping[str, type]] = {**state_claims.COMMON_TYPES, "rq": str, "rnd": int, "oiat": int}
-
-_ANY_AGE: Final = state_claims.Limits(round_ttl_s=10 * 366 * 86_400)
-"""Old states are shown, so keys of any epoch are derived."""
 
 
 def show_state(app: LocalApp, request: ApiRequest) -> dict[str, Any]:
@@ -149,32 +142,21 @@ def open_state(token: object, protections: Iterable[StateProtection]) -> Mapping
 
 def _refusal(reason: str) -> ConsoleError:
     """Return the error for a reason of StateRejected."""
-    text = "This run has no key of the state." if reason == "unknown_key" else "The state was changed."
-    return ConsoleError(422, f"{text} The server logs the reason {reason!r}.", reason=reason)
+    text = f"This run cannot open the state. The server logs the reason {reason!r}."
+    return ConsoleError(422, text, reason=reason)
 
 
 def _verified_claims(token: object, protection: StateProtection) -> Mapping[str, Any]:
     codec, settings, now = protection.codec, protection.settings, time.time()
     signed = presented = jws.to_ascii(token, codec.limits.max_presented)
-    if codec.epochs is not None:
-        epochs = replace(codec.epochs, limits=_ANY_AGE)
+    if (epochs := codec.epochs) is not None:
         signed = jwe.decrypt(presented, STATE_TYP, lambda kid: epochs.find(kid, now))
-    minted_at = _unverified_iat(signed, now)
     issuer, audience = settings.state_issuer, settings.required("audience")
 
     def find_key(members: Mapping[str, Any]) -> jws.VerificationKey:
-        return codec.trusted_keys.find(members, issuer=issuer, audience=audience, now=minted_at, skew_s=5)
+        return codec.trusted_keys.find(members, issuer=issuer, audience=audience, now=now, skew_s=5)
 
     content, _ = jws.verify(signed, STATE_TYP, find_key)
     optional = {"sub": str} if "sub" in content else {}
     state_claims.require_types(content, {**_TYPES, **optional}, others={"st"})
     return content
-
-
-def _unverified_iat(signed: bytes, default: float) -> float:
-    """Return when the token says that it was minted. The signature, verified next, covers it."""
-    payload = jws.split(signed, 3)[1]
-    try:
-        return float(parse_json(jws.decode(payload), max_depth=2 * MAX_DEPTH)["iat"])
-    except (ValueError, TypeError, KeyError, StateRejected, OverflowError):
-        return default
