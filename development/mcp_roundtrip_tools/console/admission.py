@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
-from mcp_roundtrip_tools.run.api_gateway.routing import has_root, match_route
+from mcp_roundtrip_tools.run.api_gateway.routing import has_root
 from mcp_roundtrip_tools.run.http.browser_protection import came_through_proxy
 from mcp_roundtrip_tools.run.http.messages import Request, Response, error_response
 from mcp_roundtrip_tools.template.model import Route
@@ -104,17 +104,14 @@ def without_browser(request: Request, port: int) -> Request:
 
 
 def redirect_to_console(request: Request, routes: Iterable[Route], port: int) -> Response | None:
-    """Return the redirect of a request to read `/` or `/console/`; None for every other request.
+    """Return the redirect of a browser that reads `/` or `/console/`; None for every other request.
 
-    A template's own route for `/` stays; one for all paths answers programs.
+    A template's own route for `/` stays.
     """
-    path, given = request.target.partition("?")[0], tuple(routes)
-    if path not in ("/", "/console/") or request.method not in ("GET", "HEAD") or came_through_proxy(request):
+    path, is_browser = request.target.partition("?")[0], "text/html" in (request.header("accept") or "")
+    if request.method not in ("GET", "HEAD") or not is_browser or came_through_proxy(request):
         return None
-    if path == "/" and has_root(given):
-        return None
-    is_browser = "text/html" in (request.header("accept") or "")
-    if not is_browser and match_route(given, request.method, path) is not None:
+    if path != "/console/" and (path != "/" or has_root(routes)):
         return None
     location = f"http://127.0.0.1:{port}/"
     headers = (("location", location), ("cache-control", "no-store"), ("content-type", "text/plain"))

@@ -7,7 +7,7 @@ from mcp_roundtrip_tools.console.admission import (
     without_browser,
 )
 from mcp_roundtrip_tools.console.console import page_file
-from mcp_roundtrip_tools.run.http.messages import Request, Response
+from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.template.model import Route
 from support.sam_applications import ONE_FUNCTION, http, write_application
 from support.served_application import serve
@@ -138,21 +138,6 @@ def test_a_browser_is_led_to_the_console(running):
     assert http(console_url(running, "console/main.js"), method="POST", body=b"{}").status == 405
 
 
-@pytest.mark.parametrize("accept", [(), (("accept", "*/*"),), (("accept", "application/json"),)])
-def test_a_program_is_led_to_the_console_if_the_template_has_no_answer_of_its_own(accept):
-    def answer(method: str, target: str, *routes: Route) -> Response | None:
-        return redirect_to_console(Request(method, target, (HOST, *accept)), routes, 3002)
-
-    for method, target in (("GET", "/"), ("HEAD", "/"), ("GET", "/?a=1"), ("GET", "/console/")):
-        found = answer(method, target, Route("POST", "/mcp", "F"))
-        assert found is not None
-        assert b"http://127.0.0.1:3002/" in found.body
-    assert answer("GET", "/mcp") is None
-    assert answer("POST", "/") is None
-    # A client that opens a stream at the endpoint of an application with one route for all paths.
-    assert answer("GET", "/", Route("ANY", "$default", "F")) is None
-
-
 def test_errors_of_the_api_are_json_with_a_message(running):
     missing = http(console_url(running, "console/api/nothing"))
     assert (missing.status, list(missing.json())) == (404, ["message"])
@@ -163,9 +148,18 @@ def test_errors_of_the_api_are_json_with_a_message(running):
     assert (malformed.status, list(malformed.json())) == (500, ["message"])
 
 
-def test_a_template_keeps_its_own_route_for_the_root():
-    request = Request("GET", "/", (HOST, ("accept", "text/html")))
-    assert redirect_to_console(request, [Route("GET", "/", "F")], 3002) is None
+@pytest.mark.parametrize(
+    ("method", "target", "accept", "route"),
+    [
+        ("GET", "/", "*/*", "/mcp"),  # such as a client that opens a stream at an endpoint without a path
+        ("GET", "/mcp", "text/html", "/mcp"),
+        ("POST", "/", "text/html", "/mcp"),
+        ("GET", "/", "text/html", "/"),
+    ],
+)
+def test_programs_and_a_template_s_own_routes_are_not_led_to_the_console(method, target, accept, route):
+    request = Request(method, target, (HOST, ("accept", accept)))
+    assert redirect_to_console(request, [Route("GET", route, "F")], 3002) is None
 
 
 def test_a_run_without_the_console_serves_only_the_template(tmp_path):
