@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Timer
@@ -51,12 +50,6 @@ RunProgram = Callable[[Path, Mapping[str, Any]], Any]
 
 @pytest.fixture(scope="session")
 def run_in_browser() -> Iterator[RunProgram]:
-    with start_browser() as run:
-        yield run
-
-
-@contextmanager
-def start_browser() -> Iterator[RunProgram]:
     """Return a function that runs programs in one browser. Skips the test where it is not installed.
 
     The browser takes a second to start.
