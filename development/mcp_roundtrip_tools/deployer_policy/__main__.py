@@ -42,20 +42,16 @@ LONGEST: Final = {
 """The longest values of the variables in resources and conditions."""
 
 
-class UnknownType(Exception):
-    """The template has types of resources without an entry in `permissions`."""
-
-
 def types_of(templates: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the types of all resources, whether or not their conditions hold, and those of GRADUAL."""
     return {*GRADUAL} | {each["Type"] for template in templates for each in template["Resources"].values()}
 
 
 def statements(types: Iterable[str]) -> list[Needed]:
-    """Return the permissions of these types, merged by resources and conditions. Raises UnknownType."""
+    """Return the permissions of these types, merged by resources and conditions. Exits for unknown types."""
     unknown = sorted(set(types) - PERMISSIONS.keys())
     if unknown:
-        raise UnknownType(f"{', '.join(unknown)}: add the permissions to deployer_policy/permissions.yaml")
+        sys.exit(f"{', '.join(unknown)}: add the permissions to deployer_policy/permissions.yaml")
     merged: dict[tuple[Any, ...], Needed] = {}
     for needed in (each for name in sorted(types) for each in PERMISSIONS[name]):
         key = (needed.resources, repr(needed.conditions), needed.only_if)
@@ -135,18 +131,12 @@ def insert(document: str, generated: str) -> str:
     return f"{before}{BEGIN}{mark}\n{generated}\n{END}{after}"
 
 
-def main(arguments: list[str]) -> int:
-    """Write the policies into the pipeline's template; return 2 if a type has no permissions."""
-    templates = [load(Path(each)) for each in arguments]
-    try:
-        generated = render(statements(types_of(templates)))
-    except UnknownType as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+def main(arguments: list[str]) -> None:
+    """Write the policies into the pipeline's template."""
+    generated = render(statements(types_of(load(Path(each)) for each in arguments)))
     PIPELINE.write_text(insert(PIPELINE.read_text(encoding="utf-8"), generated), encoding="utf-8")
     print(f"{PIPELINE} has the policies")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])
