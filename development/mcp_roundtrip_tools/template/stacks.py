@@ -141,9 +141,6 @@ class Stack:
                     found.targets[each.physical_name] = f"{each.name}: only {FUNCTION} is run"
             functions = {each.name for each in stack.resources.values() if each.kind == FUNCTION}
             found.notes += [problem for name, problem in stack._read[1].items() if name not in functions]
-            found.notes += [
-                f"{stack.tree.label}: the macro {name} is not run" for name in stack.tree.macros()
-            ]
             for nested in stack.nested_resources():
                 if nested.logical_id not in stack.nested:
                     reason = f"{nested.name}: a nested stack is run if its template is a file"

@@ -27,13 +27,6 @@ class TemplateTree:
         """The section Parameters."""
         return self.document.get("Parameters") or {}
 
-    def macros(self) -> list[str]:
-        """Return the names in the section Transform of transforms that are not read here."""
-        written = self.document.get("Transform") or []
-        transforms = written if isinstance(written, list) else [written]
-        names = [each.get("Name") if isinstance(each, dict) else each for each in transforms]
-        return [str(name) for name in names if name not in _TRANSFORMS]
-
     def files(self) -> Iterator[Path]:
         """Yield the files of all templates."""
         yield self.path
@@ -45,9 +38,6 @@ class TemplateTree:
         yield from self.declared
         for stack, tree in self.nested.items():
             yield from (f"{stack}.{name}" for name in tree.parameters())
-
-
-_TRANSFORMS = ("AWS::Serverless-2016-10-31", "AWS::LanguageExtensions")
 
 
 def read_tree(path: Path) -> TemplateTree:

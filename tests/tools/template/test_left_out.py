@@ -298,11 +298,3 @@ def test_the_endpoint_is_that_of_an_mcp_server_beside_other_functions(tmp_path):
         assert app.endpoint_path() == "/tools/mcp"
     with serve(write(tmp_path), log=None) as app:
         assert app.endpoint_path() == "/bad"
-
-
-def test_a_macro_is_left_out(tmp_path):
-    path = write(tmp_path)
-    transforms = "Transform: [AWS::Serverless-2016-10-31, AWS::LanguageExtensions, {Name: Own}, Other]\n"
-    path.write_text(transforms + path.read_text())
-    left_out = describe_left_out(read(path))
-    assert [re.findall(r"macro (\w+)", line) for line in left_out] == [["Own"], ["Other"]]
