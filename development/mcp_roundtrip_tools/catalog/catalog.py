@@ -43,9 +43,19 @@ def load_function_servers(functions: Path) -> dict[str, Server]:
 
 
 def load_servers(modules: Mapping[str, Path]) -> dict[str, Server]:
-    """Return the servers of modules by owner. Raises CatalogError."""
-    found = {owner: _server(path) for owner, path in modules.items()}
-    return {owner: server for owner, server in found.items() if server is not None}
+    """Return the servers of modules by owner. Raises one CatalogError for all invalid modules."""
+    held: dict[str, Server] = {}
+    problems: list[str] = []
+    for owner, path in modules.items():
+        try:
+            server = _server(path)
+        except CatalogError as error:
+            problems.append(str(error))
+        else:
+            held |= {} if server is None else {owner: server}
+    if problems:
+        raise CatalogError("\n".join(problems))
+    return held
 
 
 def _server(path: Path) -> Server | None:

@@ -76,20 +76,16 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(t
     assert f"error: {place}: Server " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("value = 1\nvalue.nothing()", "AttributeError"),
-        ("\ndef broken(:", "SyntaxError"),
-        ("\nraise SystemExit", ""),
-    ],
-)
-def test_a_module_that_cannot_be_imported_is_reported_with_its_line(tmp_path, capsys, source, reason):
-    functions = write(tmp_path, one=source)
+def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(tmp_path, capsys):
+    sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
+    functions = write(tmp_path, **sources)
     assert command(["catalog", "--functions", str(functions)]) == 2
     error = capsys.readouterr().err
     assert f'File "{functions / "one/app.py"}", line 2' in error
-    assert reason in error
+    assert f'File "{functions / "two/app.py"}", line 1' in error
+    assert "AttributeError" in error
+    assert "SyntaxError" in error
+    assert "three/app.py cannot" in error
     assert "importlib" not in error
 
 
