@@ -187,7 +187,8 @@ class McpServer(Connection):
         if self._is_local and isinstance(message, str):
             hint = "; its terminal says why" if response.status_code >= 500 else ""
             return f"The server answers {response.status_code}: {message}{hint}."
-        return explain(response)
+        scopes = challenge_parameter(response, "scope") if self._is_local else None
+        return explain(response) + (f' With the local issuer, pass SCOPES="{scopes}".' if scopes else "")
 
 
 def _malformed(error: ValidationError) -> CallFailed:

@@ -141,6 +141,14 @@ def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status):
         assert word not in shown[0]
 
 
+def test_scopes_that_a_local_token_lacks_are_named_with_the_variable_that_adds_them():
+    error = {"jsonrpc": "2.0", "id": 2, "error": {"code": -32600, "message": "Insufficient scope"}}
+    challenge = 'Bearer error="insufficient_scope", scope="orders:pay orders:read"'
+    refused = respond(403, error, Content_Type="application/json", WWW_Authenticate=challenge)
+    ended, [shown] = run(message(1, result=LISTED), refused)
+    assert (ended, 'SCOPES="orders:pay orders:read"' in shown) == (1, True)
+
+
 @pytest.mark.parametrize(
     "problem",
     [
