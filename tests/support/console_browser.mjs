@@ -74,10 +74,10 @@ function verbs(page) {
       return route.fulfill({ status, contentType: "application/json", body: JSON.stringify({ jsonrpc: "2.0", id, ...member }) });
     }),
     // Lets the server report that a source has changed.
-    change_sources: (digest = "changed") => page.route("**/console/api/application", async (route) => {
+    change_sources: () => page.route("**/console/api/application", async (route) => {
       const response = await route.fetch().catch(() => null);
       if (response === null) return; // the visit has ended
-      return route.fulfill({ response, json: { ...(await response.json()), sourcesDigest: digest } });
+      return route.fulfill({ response, json: { ...(await response.json()), sourcesDigest: "changed" } });
     }),
     abort: (method) => page.route("**/mcp", (route) =>
       (route.request().headers()["mcp-method"] === method ? route.abort() : route.fallback())),

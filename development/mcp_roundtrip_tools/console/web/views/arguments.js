@@ -17,35 +17,34 @@ export function labelOf(name, { title, type, items }, isRequired) {
 
 /**
  * @typedef {(text: string, others: Object) => Promise<string[]>} Complete  suggests values; `others`: those of other fields
- * @param {{values?: Object, completions?: Record<string, Complete>, draft?: Object}} options
- *     `draft`: what `draft` returned of an earlier editor, for another schema
- * @returns {{node, toggle, read, focus, values, draft}}  `toggle` is the button that switches to JSON. The others are
- *     those of `makeForm`; with JSON, anything can be sent, also what is invalid
+ * @param {{values?: Object, completions?: Record<string, Complete>}} options
+ * @returns {{node, toggle, read, focus, values}}  `toggle` is the button that switches to JSON. The others are those of
+ *     `makeForm`; with JSON, anything can be sent, also what is invalid
  */
-export function argumentsEditor(schema, { values = {}, completions = {}, draft } = {}) {
+export function argumentsEditor(schema, { values = {}, completions = {} } = {}) {
   const control = (property, { name, value }) => controlOf(property, value, completions[name], () => editor.values());
   const fieldsOf = (current) => makeForm(plainSchema(schema), { values: current, labelOf, controlOf: control });
-  const given = draft?.values ?? values;
-  const asJson = (current, text = JSON.stringify(current, null, 2)) => jsonEditor("Arguments", text, current);
-  let editor = typeof draft?.text === "string" ? asJson(given, draft.text) : fieldsOf(given);
+  let editor = fieldsOf(values);
+  let isJson = false;
   const place = h("div", editor.node);
-  const toggle = button("Edit as JSON", flip, { class: "quiet", "aria-pressed": String(editor.text !== undefined) });
+  const toggle = button("Edit as JSON", flip, { class: "quiet", "aria-pressed": "false" });
 
   function flip() {
-    editor = editor.text === undefined ? asJson(editor.values()) : fieldsOf(editor.values());
-    toggle.setAttribute("aria-pressed", String(editor.text !== undefined));
+    const current = editor.values();
+    isJson = !isJson;
+    editor = isJson ? jsonEditor("Arguments", JSON.stringify(current, null, 2), current) : fieldsOf(current);
+    toggle.setAttribute("aria-pressed", String(isJson));
     fill(place, editor.node);
     editor.focus();
   }
 
   return {
     node: place, toggle,
-    draft: () => ({ values: editor.values(), text: editor.text?.() ?? null }),
     focus: () => editor.focus(), read: () => editor.read(), values: () => editor.values(),
   };
 }
 
-/** Return an editor of a JSON text, which stands for `{}` if it is empty. It has the functions of `makeForm`, and `text`. */
+/** Return an editor of a JSON text, which stands for `{}` if it is empty. It has the functions of `makeForm`. */
 export function jsonEditor(label, given, values = {}) {
   const { input, read } = jsonControl({ type: "any" }, given);
   const error = h("p.error", { id: uniqueId("error") });
@@ -53,7 +52,7 @@ export function jsonEditor(label, given, values = {}) {
   const node = textField(label, input);
   node.append(error);
   return {
-    node, focus: () => input.focus(), text: () => input.value,
+    node, focus: () => input.focus(),
     values: () => read().value ?? values,
     read() {
       const { value = {}, problem } = read();

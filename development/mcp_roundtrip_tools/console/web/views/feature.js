@@ -69,7 +69,7 @@ export function featurePage(context, group, id, signal) {
     fill(head, header(feature, kind, store));
     const schema = kind.schemaOf(feature);
     editor = argumentsEditor(schema, {
-      values: given ?? own.at(-1)?.values, completions: completions(context, kind, feature, schema), draft: editor?.draft(),
+      values: editor?.values() ?? given ?? own.at(-1)?.values, completions: completions(context, kind, feature, schema),
     });
     const onsubmit = (event) => {
       event.preventDefault();
