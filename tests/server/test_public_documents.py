@@ -105,7 +105,8 @@ def test_a_document_is_served_without_a_token_to_every_origin(path):
 
 def test_other_paths_and_methods_are_for_messages():
     for path in ("/mcp", "", "/mcp/server-card/", "server-card"):
-        assert ask(path).status == 405
+        answer = ask(path)
+        assert (answer.status, answer.headers["allow"]) == (405, "POST")
     for path in DOCUMENTS:
         assert ask(path, "DELETE").status == 405
     answer = ask("/mcp", "POST", client=Deployment(server))

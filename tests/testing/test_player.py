@@ -29,7 +29,19 @@ def test_a_call_can_be_played_round_by_round_with_access_to_its_journal():
     confirm = asked.answer(size=4)
     assert confirm.journal is not None
     assert [entry.key for entry in confirm.journal.entries] == ["size", "create"]
-    assert confirm.answer(keep=False).structured == [4, "DB", False]
+    ended = confirm.answer(keep=False)
+    assert ended.structured == [4, "DB", False]
+    assert len({played.message["id"] for played in (asked, confirm, ended)}) == 3
+
+
+def test_a_uri_outside_of_ascii_is_encoded_in_its_header():
+    notes = Server("x")
+
+    @notes.resource("notes://{name}")
+    def note(name: str) -> str:
+        return f"About {name}"
+
+    assert Player(notes).read("notes://Zürich").contents[0]["text"] == "About Zürich"
 
 
 def test_an_answer_is_used_once_so_that_a_repeated_question_is_visible():

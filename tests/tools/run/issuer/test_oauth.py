@@ -118,6 +118,7 @@ def test_the_page_selects_the_first_user_and_the_scopes_of_that_user(client):
     for shown in (form, BrowserForm(client.show(scope="db:write").text)):  # beside those of the user
         assert [each.attributes["value"] for each in shown.named("granted")] == ["db:read", "db:write"]
     assert "<strong>&lt;Test&gt;</strong>" in page.text
+    assert "<code>http://127.0.0.1:5000</code>" in page.text
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -253,13 +254,15 @@ def test_a_program_gets_no_token_for_a_user_who_does_not_exist(client, user):
     assert "ada and bob" in response.json()["error_description"]
 
 
-def test_clients_in_browsers_may_read_tokens_and_metadata(client):
+def test_clients_in_browsers_may_read_tokens_and_the_metadata_with_what_clients_must_verify(client):
     url, origin = client.issuer.url, {"origin": "http://localhost:6274"}
-    for answer in (
-        client.http.options(f"{url}/token", headers=origin),
-        client.http.get(f"{url}/.well-known/{METADATA[0]}"),
-    ):
+    documents = [client.http.get(f"{url}/.well-known/{name}") for name in METADATA]
+    for answer in (client.http.options(f"{url}/token", headers=origin), *documents):
         assert answer.headers["access-control-allow-origin"] == "*"
+    for document in (each.json() for each in documents):
+        assert document["issuer"] == url
+        assert document["code_challenge_methods_supported"] == ["S256"]
+        assert document["authorization_response_iss_parameter_supported"] is True
 
 
 def test_if_the_port_is_in_use_or_above_the_last_one_the_issuer_selects_another_one(client):
