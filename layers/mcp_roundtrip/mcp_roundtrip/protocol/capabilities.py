@@ -7,14 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcp_roundtrip.errors import DefinitionError, dotted_capabilities
-from mcp_roundtrip.protocol.constants import (
-    LEGACY_VERSION,
-    META_NAME,
-    META_PREFIX,
-    TASKS_EXTENSION,
-    UI_EXTENSION,
-    UI_MIME_TYPE,
-)
+from mcp_roundtrip.protocol import constants
 
 CapabilityPath = tuple[str, ...]
 """The members that lead to a capability, such as ("extensions", "com.example/approval")."""
@@ -23,7 +16,7 @@ ELICITATION_FORM: CapabilityPath = ("elicitation", "form")
 ELICITATION_URL: CapabilityPath = ("elicitation", "url")
 SAMPLING: CapabilityPath = ("sampling",)
 ROOTS: CapabilityPath = ("roots",)
-TASKS: CapabilityPath = ("extensions", TASKS_EXTENSION)
+TASKS: CapabilityPath = ("extensions", constants.TASKS_EXTENSION)
 
 INPUT_CAPABILITIES: Final = frozenset({"elicitation", "sampling", "roots"})
 """The capabilities of clients that answer input requests."""
@@ -34,7 +27,7 @@ _KNOWN: Final = (
 )
 """The dotted names of ClientCapabilities in the schema."""
 
-_OPEN: Final = rf"extensions\.{META_PREFIX}{META_NAME}|experimental\.\S+"
+_OPEN: Final = rf"extensions\.{constants.META_PREFIX}{constants.META_NAME}|experimental\.\S+"
 
 
 def capability_path(name: str) -> CapabilityPath:
@@ -78,10 +71,10 @@ def answers_input_requests(capabilities: Mapping[str, Any]) -> bool:
 
 def shows_apps(capabilities: Mapping[str, Any]) -> bool:
     """Return whether a client shows MCP Apps (SEP-1865). A declaration without MIME types counts."""
-    if not declares(capabilities, ("extensions", UI_EXTENSION)):
+    if not declares(capabilities, ("extensions", constants.UI_EXTENSION)):
         return False
-    types = capabilities["extensions"][UI_EXTENSION].get("mimeTypes")
-    return types is None or (isinstance(types, list) and UI_MIME_TYPE in types)
+    types = capabilities["extensions"][constants.UI_EXTENSION].get("mimeTypes")
+    return types is None or (isinstance(types, list) and constants.UI_MIME_TYPE in types)
 
 
 def shows_forms_in_apps(capabilities: Mapping[str, Any]) -> bool:
@@ -89,7 +82,7 @@ def shows_forms_in_apps(capabilities: Mapping[str, Any]) -> bool:
     return (
         shows_apps(capabilities)
         and declares(capabilities, ELICITATION_FORM)
-        and declares(capabilities, ("extensions", UI_EXTENSION, "elicitation"))
+        and declares(capabilities, ("extensions", constants.UI_EXTENSION, "elicitation"))
     )
 
 
@@ -151,4 +144,4 @@ def _is_named(info: Mapping[str, Any] | None, names: frozenset[str]) -> bool:
 
 def version_has_tasks(version: str) -> bool:
     """Return whether this earlier version of the protocol has tasks."""
-    return version == LEGACY_VERSION
+    return version == constants.LEGACY_VERSION
