@@ -1,5 +1,7 @@
 """Leases of workers: lost ones are replaced, slow ones keep their tasks, stopped ones write nothing more."""
 
+import sys
+
 import pytest
 
 from mcp_roundtrip import AsyncContext, Context, Server
@@ -63,6 +65,12 @@ def asks_on_a_page(ctx: Context) -> str:
     ctx.run_as_task(ttl_ms=24 * 3_600_000)
     run_step("first")
     return ctx.elicit("name", "Who?", str)
+
+
+@server.tool(task="required")
+def looks_for_a_context(ctx: Context) -> None:
+    ctx.run_as_task(ttl_ms=24 * 3_600_000)
+    ctx.step("look", lambda: ran.append(repr(sys.exception())))
 
 
 class StartedTask:
@@ -187,6 +195,12 @@ def test_a_retry_that_cannot_reach_the_table_after_it_waited_fails_and_is_repeat
         task.invoke(retried, replaced_ports={"pause_ms": pause})
     task.invoke(retried)
     assert task.status == "completed"
+
+
+def test_exceptions_of_a_tool_have_no_context_after_its_worker_waited_for_a_lease():
+    task = StartedTask("looks_for_a_context")
+    task.invoke(task.lose_worker(1))
+    assert ran == ["None"]
 
 
 def test_a_worker_that_fails_after_its_task_was_cancelled_releases_its_lease():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -95,15 +96,15 @@ class WorkerInvocation(Struct, frozen=True):
         another one with this id has the lease, this one waits: if the lease is over then, its owner was lost.
         """
         request_id = getattr(self.lambda_context, "aws_request_id", None) or ""
+        task = until_ms = None
         try:
             task = self._work(pk, request_id)
         except LeaseHeld as held:
-            left_ms = max(held.until_ms + 1 - self._now_ms(), 0)
-            self.ports.pause_ms(min(left_ms, self.lease_ms + MARGIN_MS))
-            try:
+            until_ms = held.until_ms
+        if until_ms is not None:  # outside of the handler: a tool's exceptions have no LeaseHeld as context
+            self.ports.pause_ms(min(max(until_ms + 1 - self._now_ms(), 0), self.lease_ms + MARGIN_MS))
+            with suppress(LeaseHeld):  # renewed: its owner runs
                 task = self._work(pk, request_id)
-            except LeaseHeld:  # renewed: its owner runs
-                task = None
         self._record_end(pk, task)
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
