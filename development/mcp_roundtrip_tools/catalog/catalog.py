@@ -250,6 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{path} is stale: run `make catalog`", file=sys.stderr)
         else:
             path.write_text(text, encoding="utf-8")
+            print(f"Wrote {path}.")
     return 1 if given.check and stale else 0
 
 

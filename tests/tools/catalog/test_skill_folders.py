@@ -177,6 +177,7 @@ def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, c
     assert main([*command, "--check"]) == 1
     assert "one/skills.json is stale" in capsys.readouterr().err
     assert main(command) == main([*command, "--check"]) == 0
+    assert capsys.readouterr().out.split() == ["Wrote", f"{tmp_path}/one/skills.json."]
     assert (tmp_path / "one" / "skills.json").read_text() == manifest_text(skills)
     (row,) = catalog_of(load_function_servers(tmp_path))["skills"]
     assert (row["owner"], row["scopes"], row["definition"]) == ("one", ["db:read"], skill_entries(skills)[0])
