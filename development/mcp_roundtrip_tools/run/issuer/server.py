@@ -196,6 +196,8 @@ class IssuerServer:
                 if request.header("origin") or request.header("sec-fetch-site"):
                     raise OAuthError("unauthorized_client", "web pages use authorization_code")
                 return self._sign_in(form)
+            case "refresh_token":  # of an earlier version or another server; clients discard it for this code
+                raise OAuthError("invalid_grant", "the issuer has no refresh tokens: sign in again")
             case None:
                 raise OAuthError("invalid_request", "grant_type is missing: the body is a form (RFC 6749 §4)")
         raise OAuthError("unsupported_grant_type", "use authorization_code")

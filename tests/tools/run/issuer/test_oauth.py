@@ -145,6 +145,8 @@ def test_scopes_of_openid_are_in_no_access_token(client):
         ({"resource": "https://other.test/mcp"}, "invalid_target"),
         ({"code": "unknown"}, "invalid_grant"),
         ({"grant_type": "password"}, "unsupported_grant_type"),
+        # With another code, the TypeScript SDK neither discards a stored token nor signs in again.
+        ({"grant_type": "refresh_token", "refresh_token": "stored"}, "invalid_grant"),
         ({"grant_type": ""}, "invalid_request"),
     ],
 )
