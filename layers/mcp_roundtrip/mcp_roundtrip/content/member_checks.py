@@ -114,7 +114,7 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
     if name == "mime_type" and re.fullmatch(_MEDIA_TYPE, value, re.ASCII) is None:  # RFC 6838
         raise UsageError(f'{where} must be a media type, such as "image/png"')
     if name == "uri" and re.fullmatch(URI_SCHEME + URI_REST, value) is None:
-        raise UsageError(f'{where} must be a URI with its scheme, such as "docs://guide"')
+        raise UsageError(f'{where} must be a percent-encoded URI with its scheme, such as "docs://guide"')
     if name == "meta":
         for key in value:
             if re.fullmatch(f"(?:{META_PREFIX})?{META_NAME}", key) is None:
@@ -163,7 +163,7 @@ def _is_time(value: Any) -> bool:
 def _check_url(where: str, url: str) -> None:
     """Raise UsageError for a URL that a client cannot show or must not follow, such as `javascript:`."""
     if re.fullmatch(f"(?i:https?://|data:){URI_REST}", url) is None:
-        raise UsageError(f'{where} must be a URL with its scheme, such as "https://example.com/icon.png"')
+        raise UsageError(f'{where} must be a percent-encoded URL, such as "https://example.com/icon.png"')
 
 
 def _plain(value: Any) -> Any:
