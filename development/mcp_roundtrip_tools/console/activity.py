@@ -71,7 +71,7 @@ def invocation_document(invocation: RecordedInvocation) -> dict[str, Any]:
     """Return an invocation with its log lines, its calls of services, and the invocations it waited for."""
     response = invocation.response
     times = ("started_at_ms", "init_ms", "duration_ms")
-    call_members = ("service", "operation", "detail", "status", "started_at_ms", "duration_ms")
+    call_members = ("service", "operation", "detail", "status", "duration_ms")
     return {
         **members(invocation, "id", "function", "environment_id", "is_new_environment", "trigger", *times),
         **members(invocation, "failed", "error"),

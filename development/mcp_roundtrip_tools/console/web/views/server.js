@@ -23,8 +23,8 @@ function rowsOf(invocation, depth) {
   const { environmentId, isNewEnvironment: isNew, initMs, durationMs, serviceCalls, invocations } = invocation;
   // An invocation of a function says all that the call of the Lambda API says.
   const own = invocations.length > 0 ? serviceCalls.filter((call) => call.service !== "lambda") : serviceCalls;
-  const calls = own.map(({ service, operation, detail, status, ...times }) => ({
-    depth: depth + 1, label: `${SERVICES[service] ?? service} ${operation}`, durationMs: times.durationMs,
+  const calls = own.map(({ service, operation, detail, status, durationMs: ms }) => ({
+    depth: depth + 1, label: `${SERVICES[service] ?? service} ${operation}`, durationMs: ms,
     note: [detail, status >= 400 && status].filter(Boolean).join(" · "),
   }));
   const inner = [...calls, ...invocations.flatMap((each) => rowsOf(each, depth + 1))];
