@@ -26,6 +26,8 @@ NO_NAMES = ("a b", "-a", "a-", "1com.a/b", "com.a-/b", "com..a/b", "a/b/c", "é"
     [
         ({}, {}),
         ({"title": "A", "description": "", "mimeType": "text/plain"},) * 2,
+        *(({"mimeType": kind},) * 2 for kind in ("text/html;profile=mcp-app", 'a/b ; c="d; e"; f=g')),
+        *(({"icons": [{"src": src}]},) * 2 for src in ("data:;base64,a+/=", "HTTPS://[::1]/%20?a#b")),
         ({"size": 0}, {"size": 0}),
         ({"icons": (ICON, MappingProxyType(ICON))}, {"icons": [ICON, ICON]}),
         ({"annotations": MappingProxyType({"priority": 0.5})}, {"annotations": {"priority": 0.5}}),

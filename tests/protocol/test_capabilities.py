@@ -42,6 +42,7 @@ def test_a_capability_counts_as_declared_as_in_the_table(
 @pytest.mark.parametrize("name", ["a", "a/b/c", "1a/b", "a-/b", ".a/b", "a b/c", "a/-b", "a/b-"])
 def test_an_extension_has_a_prefix_as_in_the_names_of_meta(name: str) -> None:
     assert declarable_path("find", "extensions.com.example/a_b") == ("extensions", "com.example/a_b")
+    assert declarable_path("find", "experimental.x") == ("experimental", "x")
     with pytest.raises(DefinitionError, match=r"^find: clients have no capability"):
         declarable_path("find", f"extensions.{name}")
 

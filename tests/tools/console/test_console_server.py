@@ -176,8 +176,9 @@ def test_a_traceback_shows_the_author_the_values_of_the_request(console):
     answer = console.call("no coffee")
     assert "coffee" not in json.dumps(answer.json()), "the client is not told"
     found = console.read(f"exchanges/{answer.headers['apigw-requestid']}")
-    lines = [line["text"] for line in found["invocations"][0]["logLines"]]
-    assert any("ValueError: no coffee cannot be ordered" in line for line in lines)
+    lines = found["invocations"][0]["logLines"]
+    [shown] = [line for line in lines if "ValueError: no coffee cannot be ordered" in line["text"]]
+    assert shown["level"] == "error"
 
 
 def test_activity_has_the_requests_since_a_number(console):

@@ -69,7 +69,8 @@ def test_another_mode_asks_only_for_what_it_needs():
 
 
 def test_a_refused_answer_is_asked_again_with_the_reason():
-    answers = iter(["", "eu-west-1", "bearer", "http://issuer.example", "https://issuer.example", ""])
+    answers = iter(["1", "", "eu-west-1", "bearer", "http://i.example", "https://i.example", ""])
     shown: list[str] = []
     Interview(TREE, lambda question: next(answers), shown.append).complete(first())
-    assert [line for line in shown if line.startswith("TokenIssuer must be ")]
+    refused = [line.split(" must ")[0] for line in shown if " must " in line]
+    assert refused == ["The stack's name '1'", "TokenIssuer"]

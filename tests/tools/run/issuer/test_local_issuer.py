@@ -34,7 +34,7 @@ def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
     claims = claims_of(token)
     assert {"iss", "exp", "aud", "sub", "client_id", "iat", "jti", "scope"} == claims.keys()
     assert (claims["iss"], claims["aud"], claims["sub"]) == (issuer.url, app.url(FRONT_DOOR), "ada")
-    assert claims["scope"] == "weather:read"
+    assert (claims["scope"], claims["exp"] - claims["iat"]) == ("weather:read", 86_400)
     assert claims_of(issuer.token("bob", ["b", "a"]))["scope"] == "a b"
 
 

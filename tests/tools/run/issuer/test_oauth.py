@@ -263,6 +263,7 @@ def test_clients_in_browsers_may_read_tokens_and_the_metadata_with_what_clients_
         assert answer.headers["access-control-allow-origin"] == "*"
     for document in (each.json() for each in documents):
         assert document["issuer"] == url
+        assert "authorization_code" in document["grant_types_supported"]
         assert document["code_challenge_methods_supported"] == ["S256"]
         assert document["authorization_response_iss_parameter_supported"] is True
 
