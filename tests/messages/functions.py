@@ -281,9 +281,6 @@ mistakes(
         "a media type without a slash": lambda: Server("shop").resource("x://a", mime_type="png")(lambda: ""),
         "a website without a scheme": lambda: Server("shop", website_url="shop.example"),
         "a name in meta= with a blank": lambda: tool(annotated(str), name="find", meta={"order id": 1}),
-        "an icon as SVG that is not encoded": lambda: tool(
-            annotated(str), name="find", icons=[{"src": "data:image/svg+xml;utf8,<svg/>"}]
-        ),
         "icons without src": lambda: tool(
             annotated(str), name="find", icons=[{"url": "https://example.com/icon.png"}]
         ),
