@@ -38,9 +38,28 @@ _PLAIN: Final = (
 
 
 class _CoreLoader(yaml.SafeLoader):
-    """A loader of the core schema."""
+    """A loader of the core schema that refuses duplicate keys, anchors and aliases.
+
+    With aliases of aliases, a short document has any size.
+    """
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class attribute
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]  # the stubs have no type
+        if event.anchor is not None:
+            raise yaml.composer.ComposerError(
+                None, None, "anchors and aliases are not supported", event.start_mark
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        if len(set(map(str, keys))) != len(keys) or not all(isinstance(key, str) for key in keys):
+            raise yaml.constructor.ConstructorError(
+                None, None, "keys must be different texts", node.start_mark
+            )
+        return super().construct_mapping(node, deep=True)
 
 
 for _tag, _pattern, _first in _PLAIN:
@@ -56,6 +75,9 @@ def _integer(loader: _CoreLoader, node: yaml.ScalarNode) -> int:
 
 _CoreLoader.add_constructor("tag:yaml.org,2002:int", _integer)
 
+# PyYAML raises the last two for a text that its tag does not fit, such as `!!bool x`.
+_MALFORMED: Final = (yaml.YAMLError, TypeError, ValueError, RecursionError, KeyError, AttributeError)
+
 
 def read_frontmatter(text: str) -> dict[str, Any]:
     """Return the frontmatter at the start of a SKILL.md. Raises ValueError with the reason."""
@@ -68,7 +90,7 @@ def read_frontmatter(text: str) -> dict[str, Any]:
     try:
         members = yaml.load(found[1], _CoreLoader)  # noqa: S506 - a subclass of SafeLoader
         json.dumps(members, allow_nan=False, ensure_ascii=False).encode()
-    except (yaml.YAMLError, TypeError, ValueError) as error:
+    except _MALFORMED as error:
         reason = " ".join(str(error).split())
         remedy = "; put a text with a colon into quotes" if "mapping values" in reason else ""
         raise ValueError(f"its frontmatter is no YAML that JSON can hold: {reason}{remedy}") from None
@@ -124,24 +146,44 @@ def manifest_text(folder: Path) -> str:
 def _files(folder: Path, problems: list[str]) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of each file, in an order that is the same on every computer."""
     for at, directories, names in os.walk(folder):
+        found = (_wrong_file(Path(at, name), folder) for name in (*directories, *names))
+        problems += [problem for problem in found if problem is not None]
         directories[:] = sorted(filter(_is_visible, directories))
-        for path in (Path(at, name) for name in [*directories, *sorted(filter(_is_visible, names))]):
-            name = path.relative_to(folder).as_posix()
-            if path.is_symlink() or not (path.is_dir() or path.is_file()):
-                problems.append(f"{name} is no regular file; replace it by one")
-            elif path.is_file():
-                yield name, path.read_bytes()
+        for name in sorted(filter(_is_visible, names)):
+            path = Path(at, name)
+            if _wrong_file(path, folder) is None:
+                yield path.relative_to(folder).as_posix(), path.read_bytes()
+
+
+def _wrong_file(path: Path, folder: Path) -> str | None:
+    if not _is_utf8(path.name):
+        return f"the name {os.fsencode(path.name)!r} is not UTF-8; rename it"
+    name = path.relative_to(folder).as_posix()
+    if path.is_symlink() or not (path.is_dir() or path.is_file()):
+        return f"{name} is no regular file; replace it by one"
+    if "\\" in path.name:  # clients on Windows would store the file in another folder
+        return f"{name} has a backslash in its name; rename it"
+    if path.is_file() and (size := path.stat().st_size) > MAX_BYTES:
+        return f"{name} has {size:,} bytes; clients accept {MAX_BYTES:,} of a skill"
+    return None
 
 
 def _is_visible(name: str) -> bool:
-    return not name.startswith(".") and name != "__pycache__"
+    return not name.startswith(".") and name != "__pycache__" and _is_utf8(name)
+
+
+def _is_utf8(name: str) -> bool:
+    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def _entry(root: str, files: Mapping[str, bytes], problems: list[str]) -> dict[str, Any]:
     """Return the Skill object of the directory at `root`, and report what is wrong with it."""
     own = {path: content for path, content in files.items() if path.startswith(f"{root}/")}
     skill_file = f"{root}{SKILL_FILE}"
-    reasons = [*_wrong_path(root), *_wrong_sizes(own)]
+    reasons = [
+        *_wrong_path(root),
+        *_wrong_sizes(own),
+    ]
     frontmatter: dict[str, Any] = {}
     try:
         frontmatter = read_frontmatter(own.get(skill_file, b"").decode())
@@ -226,4 +268,8 @@ def skill_rows(folders: Mapping[str, Folders]) -> list[dict[str, Any]]:
 def manifest_files(servers: Iterable[Server]) -> dict[Path, str]:
     """Return the manifests of the servers' skills, which are beside their folders. Raises SkillError."""
     folders = [folder for server in servers for folder in server.skill_folders]
-    return {manifest_path(folder): manifest_text(folder) for folder in folders}
+    found = {manifest_path(folder): manifest_text(folder) for folder in folders}
+    for path in found:
+        if path.exists() and not path.is_file():
+            raise SkillError(f"{path} is no regular file; remove it")
+    return found

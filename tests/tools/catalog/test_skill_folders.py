@@ -2,9 +2,11 @@ import os
 import re
 from hashlib import sha256
 from pathlib import Path
+from time import process_time
 
 import pytest
 
+from mcp_roundtrip import Server
 from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.catalog.catalog import catalog_of, load_function_servers
 from mcp_roundtrip_tools.catalog.skill_folders import (
@@ -12,12 +14,16 @@ from mcp_roundtrip_tools.catalog.skill_folders import (
     MAX_FILES,
     MAX_FRONTMATTER,
     SkillError,
+    manifest_files,
     manifest_text,
     read_frontmatter,
     skill_entries,
     skill_rows,
 )
 from support.skills import skill_file, write_skills
+
+LAUGHS = "\n".join(["a0: &a0 [lol]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
+"""A text of 900 characters that stands for 2^39 values."""
 
 SERVER = """
 from pathlib import Path
@@ -68,17 +74,42 @@ def test_hidden_files_and_bytecode_are_omitted(tmp_path):
     assert [each["uri"] for each in skill_entries(tmp_path)[0]["resources"]] == ["skill://one/SKILL.md"]
 
 
-def test_links_and_pipes_are_named_and_not_read(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [(b"..\\escaped.md", r"one/..\\escaped.md .*backslash"), (b"\xff.txt", r"the name b'\\xff.txt' ")],
+)
+def test_a_name_that_other_systems_do_not_store_is_refused(tmp_path, name, problem):
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    (tmp_path / "one" / os.fsdecode(name)).touch()
+    [line] = problems(tmp_path)
+    assert re.match(problem, line)
+
+
+def test_links_and_pipes_are_named_and_neither_read_nor_written(tmp_path):
     skills = write_skills(tmp_path / "skills", {"one/SKILL.md": skill_file("one")})
     (tmp_path / "secret").mkdir()
-    for name in ("one/link.md", "one/folder"):
+    server = Server("any")
+    server.skills(skills)
+    os.mkfifo(tmp_path / "skills.json")
+    with pytest.raises(SkillError, match=r"skills\.json .*regular"):
+        manifest_files([server])
+    for name in ("one/link.md", "one/folder", "one/.hidden"):
         (skills / name).symlink_to(tmp_path / "secret")
         [problem] = problems(skills)
         assert re.match(f"{name} .*regular", problem)
         (skills / name).unlink()
-    os.mkfifo(skills / "one/pipe")
-    [problem] = problems(skills)
-    assert re.match("one/pipe .*regular", problem)
+    for name in ("one/pipe", "one/SKILL.md", "pipe"):
+        (skills / name).unlink(missing_ok=True)
+        os.mkfifo(skills / name)
+        assert any(re.match(f"{name} .*regular", problem) for problem in problems(skills)), name
+
+
+def test_a_file_of_any_size_is_not_read_if_it_is_larger_than_a_skill_may_be(tmp_path):
+    write_skills(tmp_path, {"one/SKILL.md": skill_file("one")})
+    with (tmp_path / "one/huge").open("wb") as file:
+        file.truncate(1 << 40)  # sparse
+    (problem,) = problems(tmp_path)
+    assert problem.startswith("one/huge has 1,099,511,627,776 bytes")
 
 
 @pytest.mark.parametrize("folder", ["Upper", "a--b", "-a", "a_b", "a" * 65, "a.b/c", ""])
@@ -148,7 +179,14 @@ def test_frontmatter_is_read_by_the_core_schema_of_yaml_1_2():
     assert read_frontmatter("\ufeff---\r\nname: a\r\n---\r\nText") == {"name": "a"}
 
 
-@pytest.mark.parametrize("block", ["", "- a", "text", "a: .nan", "a: !!python/object:os.system x", "{"])
+NO_JSON = (
+    *("", "- a", "text", "a: 1\na: 2", "a: .nan", "a: .inf", "1: a", "a: !!python/object:os.system x"),
+    *("a: &x [*x]", "a: &x 1", "a: &x\nb: *x", "<<: &x {a: 1}", "? &x a\n: 1", "&x a: 1", "&x\na: 1"),
+    *("a: [b, &x c]", LAUGHS, "a: !!bool x", "a: !!timestamp x", 'a: "\\uD800"', "{"),
+)
+
+
+@pytest.mark.parametrize("block", NO_JSON)
 def test_frontmatter_that_json_cannot_hold_is_a_value_error(block):
     with pytest.raises(ValueError, match="frontmatter"):
         read_frontmatter(f"---\n{block}\n---\n")
@@ -164,9 +202,26 @@ def test_the_longest_frontmatter_that_clients_accept_is_read_before_a_long_text(
     assert read_frontmatter(f"---\n{longest}\n---\n{'x' * 100_000}") == {"a": longest[3:-1]}
 
 
-def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept():
+TOO_LONG = {
+    "one character more": "#" * (MAX_FRONTMATTER + 1) + "\n---\n",
+    "without an end": "a: x\n" * 100_000,
+    "deep": f"a: {'[' * 100_000}\n---\n",
+}
+
+
+@pytest.mark.parametrize("text", TOO_LONG.values(), ids=TOO_LONG)
+def test_frontmatter_is_not_loaded_if_it_is_longer_than_clients_accept(text):
     with pytest.raises(ValueError, match="16,384 characters"):
-        read_frontmatter("---\n" + "#" * (MAX_FRONTMATTER + 1) + "\n---\n")
+        read_frontmatter(f"---\n{text}")
+
+
+@pytest.mark.parametrize("repeated", ["[", "{", "- ", "? ", "{a: ", "!!merge ", "!!set {", "{a,"])
+def test_frontmatter_takes_a_bounded_time_with_every_nesting(repeated):
+    block = repeated * (MAX_FRONTMATTER // len(repeated) - 2)
+    before = process_time()
+    with pytest.raises(ValueError, match="frontmatter"):
+        read_frontmatter(f"---\na: {block}\n---\n")
+    assert process_time() - before < 5
 
 
 def test_the_catalog_command_writes_manifests_and_reports_stale_ones(tmp_path, capsys):
