@@ -17,6 +17,7 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
+    is_same_uri,
     is_trustworthy,
     json_object,
     member,
@@ -98,7 +99,7 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mappin
     if not isinstance(resource, str) or not issuers:
         findings.wrong("metadata", f"{url} names no resource or no authorization server.")
         return {}
-    if resource.rstrip("/") != endpoint.url.rstrip("/"):
+    if not is_same_uri(resource, endpoint.url):
         findings.wrong(
             "metadata",
             f"The endpoint calls itself {resource}, not {endpoint.url}: clients refuse this, and tokens "

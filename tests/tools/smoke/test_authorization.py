@@ -115,7 +115,7 @@ def test_a_renamed_challenge_is_noted_and_its_metadata_found():
         document = {"resource": f"{server.url}/mcp", "authorization_servers": ["https://id.invalid"]}
         challenge = f'Bearer resource_metadata="{server.url}/metadata"'
         server.script += [refusal(x_amzn_remapped_www_authenticate=challenge), respond(200, document)]
-        found = findings_of(Settings(f"{server.url}/mcp"))
+        found = findings_of(Settings(f"{server.url.replace('http:', 'HTTP:')}/mcp"))
         assert server.requests[1].target == "/metadata"
     assert found["anonymous"].status == "note"
     assert "x-amzn-remapped-www-authenticate" in found["anonymous"].text

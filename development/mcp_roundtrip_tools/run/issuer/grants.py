@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from mcp_roundtrip.protocol.strict_json import parse_json
-from mcp_roundtrip_tools.client.http import LOOPBACK
+from mcp_roundtrip_tools.client.http import LOOPBACK, is_same_uri
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, OAuthError, parse_scopes
 
 MAX_REDIRECT_URIS: Final = 20
@@ -217,7 +217,7 @@ def _check(given: Mapping[str, str], issuer: LocalIssuer) -> None:
 
 def check_resource(given: Mapping[str, str], issuer: LocalIssuer) -> None:
     """Raise OAuthError if tokens are requested for another resource (RFC 8707 §2)."""
-    if given.get("resource", issuer.resource).rstrip("/") != issuer.resource.rstrip("/"):
+    if not is_same_uri(given.get("resource", issuer.resource), issuer.resource):
         raise OAuthError("invalid_target", f"tokens of this issuer are for {issuer.resource} only")
 
 
