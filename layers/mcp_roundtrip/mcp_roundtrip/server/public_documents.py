@@ -209,7 +209,8 @@ class ProtectedResource(Struct, frozen=True):
     @property
     def paths(self) -> frozenset[str]:
         """The paths of the document: its own, and the root's for clients that only try that one."""
-        return frozenset({WELL_KNOWN, urlsplit(self.url).path})
+        # RFC 9728 keeps a slash at the end of the resource's path; the TypeScript SDK removes it.
+        return frozenset({WELL_KNOWN, urlsplit(self.url).path, WELL_KNOWN + urlsplit(self.resource).path})
 
     def document(self) -> dict[str, Any]:
         """Return the document (RFC 9728 §2)."""
