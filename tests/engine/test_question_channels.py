@@ -64,6 +64,7 @@ def test_all_params_of_the_schema_are_accepted():
         ({"messages": messages(type="video")}, "$.messages[0].content.type"),
         ({"messages": messages(type="image", data="!", mimeType="image/png")}, "$.messages[0].content.data"),
         ({"max_tokens": 2**53}, "$.maxTokens"),
+        ({"_meta": {"com.example/a b": 1}}, "$._meta"),
         ({"tools": [{"name": "a", "inputSchema": {"type": "string"}}]}, "$.tools[0].inputSchema.type"),
     ],
 )

@@ -13,9 +13,11 @@ from mcp_roundtrip.engine.question_channels import Question
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
+from mcp_roundtrip.protocol.constants import META_NAME, META_PREFIX
 
 _Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
 _Object = dict[str, Any] | UnsetType
+_MetaKey = Annotated[str, Meta(pattern=rf"^(?:{META_PREFIX})?{META_NAME}\Z")]
 _String = str | UnsetType
 
 MAX_TOKENS: Final = 2**53 - 1
@@ -114,7 +116,7 @@ class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
     metadata: _Object = UNSET
     tools: list[_Tool] | UnsetType = UNSET
     toolChoice: _ToolChoice | UnsetType = UNSET
-    meta: _Object = UNSET
+    meta: dict[_MetaKey, Any] | UnsetType = UNSET
 
 
 Message = Mapping[str, Any]
