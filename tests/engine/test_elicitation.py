@@ -161,6 +161,10 @@ def test_a_url_that_is_none_is_refused(url):
         ElicitUrl("page", "Go", url, done=bool)
 
 
+def test_a_url_is_sent_in_ascii():
+    assert ElicitUrl("page", "Go", f"{URL}/é", done=bool).params()["url"] == f"{URL}/%C3%A9"
+
+
 def test_several_pages_are_polled_together_each_at_its_own_interval():
     clock = FakeClock()
     early, often, seldom = Page(2, clock=clock), Page(20, clock=clock), Page(40, clock=clock)

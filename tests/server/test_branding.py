@@ -17,8 +17,12 @@ ICON = {
     "theme": "dark",
 }
 WEBSITE = "https://shop.example/docs"
-OPTIONS = {"icons": [MappingProxyType(ICON)], "website_url": WEBSITE}
-BRANDING = {"icons": [ICON], "websiteUrl": WEBSITE}
+LOGO = {"src": "https://shop.example/%C3%A9.svg"}  # the schema's format `uri` (RFC 3986)
+OPTIONS = {
+    "icons": [MappingProxyType(ICON), {"src": "https://shop.example/é.svg"}],
+    "website_url": f"{WEBSITE}é",
+}
+BRANDING = {"icons": [ICON, LOGO], "websiteUrl": f"{WEBSITE}%C3%A9"}
 
 server = Server("shop", **OPTIONS)
 

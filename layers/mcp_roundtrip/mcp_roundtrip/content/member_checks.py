@@ -68,7 +68,7 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
         for member, value in given.items():
             own_name = _PYTHON.get(member, member)
             _check(own_name, own_name, value, of_tool=kind == "tool")
-            checked[member] = _to_json(own_name, value)
+            checked[member] = _to_json(own_name, _in_ascii(own_name, value))
     except UsageError as error:
         whose = kind if name is None else f"{kind} {name}"
         raise DefinitionError(f"{whose}: {error}") from None
@@ -86,13 +86,18 @@ def check_members(holder: Any) -> None:
 def members_to_json(holder: Any) -> dict[str, Any]:
     """Return the members of a dataclass that are not None as JSON. Raises UsageError."""
     given = {each.name: getattr(holder, each.name) for each in fields(holder)}
-    if given.get("uri") is not None:
-        given["uri"] = percent_encode(given["uri"])
     return {
-        _WIRE.get(name, name): _to_json(f"{type(holder).__name__}.{name}", value)
+        _WIRE.get(name, name): _to_json(f"{type(holder).__name__}.{name}", _in_ascii(name, value))
         for name, value in given.items()
         if value is not None
     }
+
+
+def _in_ascii(name: str, value: Any) -> Any:
+    """Return a member with its URLs in ASCII: their format in the schema is `uri` (RFC 3986)."""
+    if name == "icons":
+        return [{**icon, "src": percent_encode(icon["src"])} for icon in value]
+    return percent_encode(value) if name in ("uri", "website_url") else value
 
 
 def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:

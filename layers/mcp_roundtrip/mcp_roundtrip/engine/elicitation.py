@@ -24,6 +24,7 @@ from mcp_roundtrip.errors import DefinitionError, ElicitationCancelled, Elicitat
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import URI_REST, URI_SCHEME
+from mcp_roundtrip.protocol.resource_uris import percent_encode
 
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.elicitation_form import Form
@@ -147,7 +148,7 @@ class ElicitUrl(_Elicitation[None], Struct, frozen=True):
             )
 
     def params(self) -> dict[str, Any]:
-        return {"mode": "url", "message": self.message, "url": self.url}
+        return {"mode": "url", "message": self.message, "url": percent_encode(self.url)}
 
     def needs(self) -> Sequence[CapabilityPath]:
         return (capabilities.ELICITATION_URL,)
