@@ -1,11 +1,13 @@
 """The command ``mcp-roundtrip``: each subcommand is the `main` of a module, imported when it is used."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO, TextIOWrapper
+from pathlib import Path
 
 from mcp_roundtrip.errors import McpRoundtripError
 
@@ -55,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; return its exit status: 2 for an error that the user can correct."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     sys.stdin = sys.stdin or StringIO()  # it is None where the shell closed it (<&-)
+    # Likewise `2>&-`; the file takes descriptor 2, which a socket would get.
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 for the whole process
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a locale without UTF-8 has not all characters
             stream.reconfigure(errors="backslashreplace")

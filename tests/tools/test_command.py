@@ -9,6 +9,7 @@ from mcp_roundtrip_tools.__main__ import COMMANDS, main
 from mcp_roundtrip_tools.call.errors import Status
 from mcp_roundtrip_tools.template.model import TemplateError
 from support.interpreters import run_program
+from support.scripted_server import message, scripted
 
 
 def test_the_help_names_every_command(capsys):
@@ -28,6 +29,16 @@ def test_a_command_that_could_ask_works_with_a_closed_standard_input(monkeypatch
     monkeypatch.setattr(sys, "stdin", None)
     assert main(["call", "--url", "http://127.0.0.1:9/mcp"]) == Status.UNREACHABLE
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_command_prints_its_result_with_a_closed_standard_error(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    tools = [{"name": "make", "inputSchema": {"type": "object"}}]
+    listed = {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}
+    with scripted(message(1, result=listed)) as server:
+        assert main(["call", "--url", f"{server.url}/mcp"]) == Status.RESULT
+    sys.stderr.close()
+    assert capsys.readouterr().out == "make\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["deplyo"]])

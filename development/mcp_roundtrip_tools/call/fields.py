@@ -262,7 +262,10 @@ def read_arguments(words: Sequence[str], input_schema: Mapping[str, Any]) -> dic
     for word in words:
         name, separator, text = word.partition("=")
         if not separator:
-            raise usage_error(f"{word!r} is neither name=value nor a JSON object.")
+            raise usage_error(
+                f"{word!r} is neither name=value nor a JSON object. "
+                'A value with spaces is in double quotes: name="two words".'
+            )
         field = fields.get(name)
         # Only a schema for further properties shows that a tool takes them; otherwise it is a misspelling.
         if field is None and not isinstance(input_schema.get("additionalProperties"), dict):

@@ -163,9 +163,11 @@ class Questions:
                 "The given answer was sent, and there is no terminal to answer again."
             )
         example = json.dumps({key: _example(request)}, ensure_ascii=False)
+        unused = ", ".join(each for each in self._given.by_key if each not in self._used)
         return (
             f"{self._tool} asks {key}: {_message(request)}\n"
             f"There is no terminal to answer at. Pass ANSWERS='{example}' (--answers)."
+            + (f"\nSo far, the tool has not asked {unused}." if unused else "")
         )
 
 
@@ -179,7 +181,8 @@ def _example(request: Request) -> Any:
     """Return an answer that fits the question, as short as ANSWERS may have it."""
     match sample_answer(request):
         case {"action": "accept", "content": dict(content)}:
-            return next(iter(content.values())) if len(content) == 1 else content
+            is_single = len(request["params"]["requestedSchema"].get("properties", ())) == 1
+            return next(iter(content.values())) if content and is_single else content
         case {"content": {"text": text}}:
             return text
         case found:

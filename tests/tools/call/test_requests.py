@@ -90,6 +90,26 @@ def run(*replies: Reply) -> tuple[int, list[str]]:
         return call(f"{server.url}/mcp")
 
 
+def test_the_answer_that_is_shown_for_a_form_counts_for_it():
+    fields = {"title": {"type": "string"}, "label": {"type": "string"}}
+    form = {"type": "object", "properties": fields, "required": ["title"]}
+    question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": form}}
+    asked = {"resultType": "input_required", "inputRequests": {"new": question}}
+    replies = [message(number, result=each) for number, each in enumerate([LISTED, asked, DONE], 1)]
+
+    def call(answers: str) -> tuple[int, str]:
+        shown = io.StringIO()
+        terminal = Terminal(io.StringIO(), shown, is_interactive=False)
+        with scripted(*replies) as server:
+            status = main(["make", "--url", f"{server.url}/mcp", "--answers", answers], terminal=terminal)
+        return status, shown.getvalue()
+
+    status, shown = call('{"neu": 1}')
+    assert (status, "neu" in shown) == (2, True)
+    [_, answers, _] = shown.split("'")
+    assert call(answers)[0] == 0
+
+
 TASK = {"resultType": "task", "taskId": "t1"}
 POLLED = {"taskId": "t1", "status": "input_required", "inputRequests": {"key": "?"}}
 
