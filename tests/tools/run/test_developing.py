@@ -71,6 +71,13 @@ def test_log_messages_of_a_function_are_shown_from_its_level_on(app, log, functi
     assert any('"level": "INFO"' in line for line in log) is (function == "Json")
 
 
+def test_botocore_does_not_fill_the_terminal_at_level_debug(app, log):
+    app.invoke("Own", {"do": "client"})
+    app.invoke("Own", {"do": "log"})
+    wait_for(log, "Own own debug")
+    assert not any("Found credentials" in line for line in log)
+
+
 def test_a_breakpoint_without_a_terminal_says_how_to_get_one(app, log):
     with pytest.raises(Exception, match=r"BdbQuit|exit status 1"):
         app.invoke("Text", {"do": "break"})
@@ -83,16 +90,18 @@ def test_a_service_that_is_not_emulated_is_named_with_the_way_to_reach_it(app, l
     assert any(line.startswith("[secretsmanager] ") for line in log)
 
 
-def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(template, monkeypatch):
-    variables = {"AWS_ACCESS_KEY_ID": "AKIDMINE", "AWS_SECRET_ACCESS_KEY": "mine", "LOG_LEVEL": "ERROR"}
+def test_variables_are_passed_on_and_credentials_among_them_open_the_stand_ins(template, log, monkeypatch):
+    variables = {"AWS_ACCESS_KEY_ID": "AKIDMINE", "AWS_SECRET_ACCESS_KEY": "mine", "LOG_LEVEL": "INFO"}
     for name in ("NOT_NAMED", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "of the user")
-    with serve(template, variables=variables) as app:
+    with serve(template, variables=variables, log=log.append) as app:
         expected = {
             "AWS_ACCESS_KEY_ID": "AKIDMINE",
-            "LOG_LEVEL": "ERROR",
+            "LOG_LEVEL": "INFO",
             **dict.fromkeys(("AWS_SESSION_TOKEN", "AWS_PROFILE", "NOT_NAMED")),
         }
         assert app.invoke("Own", {"variables": list(expected)}) == expected
+        app.invoke("Text", {"do": "log"})
+        wait_for(log, "Text own info")
         with pytest.raises(Exception, match="NotFoundException"):
             app.invoke("Own", {"do": "kms"})

@@ -94,12 +94,11 @@ _INHERITED = ("PATH", "LD_LIBRARY_PATH", "TMPDIR", "MCP_AWS_CLIENT")
 
 
 _RUNTIME = """
-import logging, os, runpy
-if os.environ.get("AWS_LAMBDA_LOG_LEVEL") != "DEBUG":
-    logging.getLogger("botocore").setLevel(logging.WARNING)
+import logging, runpy
+logging.getLogger("botocore").setLevel(logging.WARNING)
 runpy.run_module("awslambdaric", run_name="__main__")
 """
-"""Runs Lambda's runtime client. botocore reports each endpoint that it finds, at the level INFO."""
+"""Runs Lambda's runtime client. botocore logs 20 lines for a call at DEBUG; a function may set its level."""
 
 
 class ProcessEnvironment:
@@ -254,7 +253,7 @@ def process_variables(
         "TZ": ":UTC",
         "_HANDLER": function.handler,
         **endpoints,
-        **_log_variables(function),
+        **_log_variables(function, {**function.environment, **given}),
         **_proxy_variables(function.environment.keys() | given.keys()),
         **function.environment,
         **given,
@@ -270,12 +269,11 @@ def _proxy_variables(names: Collection[str]) -> dict[str, str]:
     return {"NO_PROXY": "127.0.0.1"} if has_proxy else {}
 
 
-def _log_variables(function: Function) -> dict[str, str]:
+def _log_variables(function: Function, variables: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that Lambda derives from LoggingConfig.
 
     Without a level, the root logger gets that of the function's other loggers. Lambda leaves it at WARNING.
     """
-    variables = function.environment
     level = function.log_level or variables.get("LOG_LEVEL") or variables.get("POWERTOOLS_LOG_LEVEL") or ""
     found = {"AWS_LAMBDA_LOG_FORMAT": function.log_format, "AWS_LAMBDA_LOG_LEVEL": level.upper()}
     return {name: value for name, value in found.items() if value}
