@@ -185,9 +185,9 @@ class LocalApp:
                 names = affected_functions(before.functions, after.functions, changed)
                 self._pools.retire([*names, *(before.functions.keys() - after.functions.keys())])
                 self._catalogs.build(after)
-                self.recorder.note(
-                    f"{min(changed)} changed: {', '.join(map(short_name, names)) or 'no function'} restarted"
-                )
+                hint = "" if names else ". For a change of Metadata.LocalRun, start make run again"
+                restarted = ", ".join(map(short_name, names)) or "no function"
+                self.recorder.note(f"{min(changed)} changed: {restarted} restarted{hint}")
             return self._project.application
 
     def _read(self) -> Application:

@@ -63,7 +63,7 @@ def test_with_fresh_every_request_gets_a_new_process(template):
 
 def restarts(log: list[str]) -> list[tuple[str, str]]:
     """Return the file that changed and the functions that restarted."""
-    return [found for line in log for found in re.findall("^(.+) changed: (.+) restarted$", line)]
+    return [found for line in log for found in re.findall("^(.+) changed: (.+) restarted", line)]
 
 
 def test_a_change_of_code_layer_or_template_takes_effect(template, log):
@@ -89,6 +89,8 @@ def test_a_change_of_code_layer_or_template_takes_effect(template, log):
     shared = f"{template.parent}/layer/in_layer.py"
     expected = [(shared, "Echo"), (f"{template}", "Echo"), (shared, "Echo"), (f"{template}", "no function")]
     assert restarts(log) == expected
+    hints = ["Metadata.LocalRun" in line for line in log if " changed: " in line]
+    assert hints == [False, False, False, True]
     assert ["The error" in line for line in log if "corrected" in line] == [False, False, True]
 
 
