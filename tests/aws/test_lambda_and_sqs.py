@@ -1,5 +1,6 @@
 import json
 import socket
+from traceback import format_exception
 from typing import Any, Final
 
 import pytest
@@ -75,6 +76,14 @@ def test_a_failing_owner_is_invoked_once_and_the_error_has_the_reason(aws, forwa
     with fails_with(reason):
         forward(*WEATHER)
     assert len(aws.requests) == 1
+
+
+def test_the_log_of_a_refused_invocation_names_what_is_refused(aws, forward):
+    refusal = {"Message": "not authorized to perform: lambda:InvokeFunction"}
+    aws.script = [respond(403, refusal, X_Amzn_ErrorType="AccessDeniedException")]
+    with fails_with("AccessDeniedException") as failed:
+        forward(*WEATHER)
+    assert refusal["Message"] in "".join(format_exception(failed.value))
 
 
 def test_an_owner_that_does_not_respond_in_time_or_cannot_be_reached_is_a_failed_owner(aws, forward):

@@ -38,7 +38,7 @@ def invoke_owner(
             ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
         )
     except AwsError as error:
-        raise ForwardingFailed(error.code) from None
+        raise ForwardingFailed(error.code) from error
     return _parse_response(response["Payload"], is_failure="FunctionError" in response)
 
 
