@@ -150,7 +150,8 @@ def next_steps(project: Path, part: str) -> Iterator[str]:
         stack = _environment(project, name).option("stack_name")
         yield f"  GitHubEnvironment={name} ApplicationStack={stack}"
     tree = read_tree(project / TEMPLATE)
-    resources = tree.document["Resources"].values()
+    documents = [tree.document, *(each.document for each in tree.nested.values())]
+    resources = [each for document in documents for each in document["Resources"].values()]
     types = {str(each.get("Type")) for each in resources if isinstance(each, dict)}
     if unknown := sorted(types - TRANSFORMED - PERMISSIONS.keys()):
         yield f"It has no permissions for {', '.join(unknown)}: add them to its ExecutionRole."

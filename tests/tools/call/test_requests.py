@@ -9,6 +9,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROT
 from mcp_roundtrip.protocol.mirrored_headers import decode_header
 from mcp_roundtrip_tools.call.command import main
 from mcp_roundtrip_tools.call.terminal import Terminal
+from mcp_roundtrip_tools.client.http import LOOPBACK
 from support.scripted_server import ReceivedRequest, Reply, message, respond, scripted
 
 TOOL = {"name": "make", "inputSchema": {"type": "object"}}
@@ -161,12 +162,14 @@ def test_a_local_server_speaks_for_itself_and_not_for_a_deployment(status):
         assert word not in shown[0]
 
 
-def test_scopes_that_a_local_token_lacks_are_named_with_the_variable_that_adds_them():
+@pytest.mark.parametrize("hosts", [LOOPBACK, ()])
+def test_scopes_that_a_local_token_lacks_are_named_with_the_variable_that_adds_them(hosts, monkeypatch):
+    monkeypatch.setattr("mcp_roundtrip_tools.call.server.LOOPBACK", hosts)
     error = {"jsonrpc": "2.0", "id": 2, "error": {"code": -32600, "message": "Insufficient scope"}}
     challenge = 'Bearer error="insufficient_scope", scope="orders:pay orders:read"'
     refused = respond(403, error, Content_Type="application/json", WWW_Authenticate=challenge)
     ended, [shown] = run(message(1, result=LISTED), refused)
-    assert (ended, 'SCOPES="orders:pay orders:read"' in shown) == (1, True)
+    assert (ended, 'SCOPES="orders:pay orders:read"' in shown) == (1, bool(hosts))
 
 
 @pytest.mark.parametrize(

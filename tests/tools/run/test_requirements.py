@@ -40,18 +40,24 @@ def test_requirements_are_installed_once_per_content(tmp_path):
     assert sum("installing" in line for line in log) == 2
 
 
-def test_the_requirements_of_a_layer_are_installed_unless_its_makefile_builds_it(tmp_path):
-    layers = """      Layers: [!Ref Common, !Ref Made]
+@pytest.mark.parametrize(("own", "found"), [({}, "1.0"), ({"f": "2.0"}, "2.0")])
+def test_requirements_of_a_layer_that_is_not_built_are_installed_behind_those_of_the_function(
+    own, found, tmp_path
+):
+    layers = """      Layers: [!Ref Common, !Ref Made, !Ref Built]
       Common: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: common/}}
       Made: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: made/}}
+      Built: {Type: AWS::Serverless::LayerVersion, Properties: {ContentUri: built/}}
     """
     template = write_application(tmp_path, ONE_FUNCTION + layers, {"f/app.py": SOURCE})
-    for name, content in {"common": f"{wheel(tmp_path, '1.0')}\n", "made": "./no-such.whl\n"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "requirements.txt").write_text(content)
+    wheels = {name: wheel(tmp_path, version) for name, version in {"common": "1.0", **own}.items()}
+    for name, content in {"made": "./no-such.whl", "built": "./no-such.whl", **wheels}.items():
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "requirements.txt").write_text(f"{content}\n")
     (tmp_path / "made/Makefile").touch()
+    (tmp_path / "built/chosen-1.0.dist-info").mkdir()  # by sam build
     with serve(template, log=[].append) as app:
-        assert http(app.url("/f")).body == b"1.0"
+        assert http(app.url("/f")).body == found.encode()
 
 
 def test_a_module_with_the_name_of_a_package_is_named(tmp_path):
