@@ -1,6 +1,6 @@
 """An authorization server on 127.0.0.1 without users: metadata (RFC 8414), keys, and client credentials.
 
-Users sign in at the issuer of `make run`, and at a certified OpenID provider (`openid_provider`).
+Users sign in at the issuer of `make run`, and at a certified OpenID provider (tests/identity).
 """
 
 from __future__ import annotations
