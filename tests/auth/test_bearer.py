@@ -3,7 +3,6 @@
 import json
 import time
 import warnings
-from base64 import urlsafe_b64decode
 from functools import cache
 from typing import Any
 
@@ -24,7 +23,8 @@ from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.function_calls import count_function_calls
 from support.interpreters import run_program
-from support.token_issuer import ISSUER, ONE, RSA, SIGNATURE_ALGORITHMS, Key, authenticator, claims, encoded
+from support.token_issuer import ISSUER, ONE, RSA, SIGNATURE_ALGORITHMS, Key, authenticator, claims
+from support.tokens import encoded, unb64
 
 CLOCK = FakeClock()
 NOW = CLOCK.now
@@ -176,7 +176,7 @@ def assert_refused(issuer: BearerAuthenticator, token: str, signature: bytes) ->
 
 
 def signature_of(token: str) -> bytes:
-    return urlsafe_b64decode(token.rpartition(".")[2] + "==")
+    return unb64(token.rpartition(".")[2])
 
 
 @every_algorithm

@@ -14,7 +14,8 @@ from mcp_roundtrip.auth.bearer import LEEWAY_S, MAX_TOKEN
 from mcp_roundtrip.auth.callers import Unauthorized
 from mcp_roundtrip_testing.ports import AUDIENCE
 from mcp_roundtrip_testing.task_table import FakeClock
-from support.token_issuer import ISSUER, ONE, RSA, TWO, authenticator, claims, encoded
+from support.token_issuer import ISSUER, ONE, RSA, TWO, authenticator, claims
+from support.tokens import encoded
 
 CLOCK = FakeClock()
 NOW = CLOCK.now

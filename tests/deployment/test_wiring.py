@@ -1,7 +1,6 @@
 """The composition root, from environment variables to a KMS over HTTP."""
 
 import json
-from base64 import urlsafe_b64decode
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +18,7 @@ from mcp_roundtrip_tools.run.services.kms import FakeKms
 from support.client_requests import next_round, text
 from support.deployment import Deployment
 from support.fake_kms import mac_key, signing_key
+from support.tokens import header_of
 
 pytest_plugins = ["support.fake_kms"]
 
@@ -110,8 +110,7 @@ def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deplo
     address, _, token = deployment.text("link").partition("?mcp_link=")
     assert address == "https://x.test/go"
     assert kms.calls["Sign"] == before + 1
-    header = json.loads(urlsafe_b64decode(token.partition(".")[0] + "=="))
-    assert header.keys() == {"alg", "kid", "typ"}
+    assert header_of(token).keys() == {"alg", "kid", "typ"}
     page = Server("page", ports=deploy(**deployed).ports)
     assert page.open_link(token, ALICE).key == "login"
     for somebody_else in (Principal("jwt", "bob", "https://id"), None):

@@ -2,7 +2,6 @@
 
 import json
 import re
-from base64 import urlsafe_b64encode
 from string import ascii_letters, digits
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from mcp_roundtrip.protocol.constants import LEGACY_VERSIONS, LOG_LEVELS
 from mcp_roundtrip.protocol.session_id import MAX_LENGTH, NONCE_BYTES, SessionId
 from support.json_values import any_json
+from support.tokens import b64, encoded
 
 JSON_VALUES = any_json(finite=True)
 SESSION_IDS = st.builds(
@@ -33,7 +33,7 @@ def create(capabilities: dict[str, Any], name: str = "claude", version: str = "1
 
 
 def raw(content: Any) -> str:
-    return urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).rstrip(b"=").decode()
+    return b64(json.dumps(content, separators=(",", ":")).encode())
 
 
 @given(SESSION_IDS)
@@ -110,13 +110,8 @@ def test_other_content_is_no_session(content: Any) -> None:
         raw(VALID) + "=",
         raw(VALID) + ", " + raw(VALID),
         raw(VALID)[:-1],
-        *(
-            urlsafe_b64encode(data).decode().rstrip("=")
-            for data in (
-                *(json.dumps(VALID).encode(), b'{"protocolVersion":NaN}'),
-                *(b"\xff" * 30, b"[" * 1_500, b"9" * 1_500),
-            )
-        ),
+        encoded(VALID),
+        *map(b64, (b'{"protocolVersion":NaN}', b"\xff" * 30, b"[" * 1_500, b"9" * 1_500)),
     ],
     ids=lambda text: ascii(text)[:40],
 )

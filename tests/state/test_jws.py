@@ -33,50 +33,37 @@ from mcp_roundtrip.state.jws import (
     renewal_time,
 )
 from mcp_roundtrip_testing import FakeClock
-from support.tokens import (
-    BINDING,
-    KEY,
-    NOW,
-    PRIVATE,
-    b64,
-    claims_of,
-    codec,
-    header_of,
-    lower_s,
-    sealed,
-    unb64,
-    with_signature,
-)
+from support import tokens
 
-PEM = PRIVATE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-HEADER = {"alg": "ES256", "kid": KEY.kid, "typ": "mcp-rs+jwt"}
+PEM = tokens.PRIVATE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+HEADER = {"alg": "ES256", "kid": tokens.KEY.kid, "typ": "mcp-rs+jwt"}
 
 
 def read(token, typ):
-    return jws.verify(token.encode(), typ, jws.key_finder(KEY))[0]
+    return jws.verify(token.encode(), typ, jws.key_finder(tokens.KEY))[0]
 
 
 def minted_by_pyjwt(claims):
-    return lower_s(jwt.encode(claims, PRIVATE, "ES256", headers=HEADER))
+    return tokens.lower_s(jwt.encode(claims, tokens.PRIVATE, "ES256", headers=HEADER))
 
 
 def minted_by_joserfc(claims):
-    return lower_s(joserfc_jws.serialize_compact(HEADER, json.dumps(claims), ECKey.import_key(PEM)))
+    return tokens.lower_s(joserfc_jws.serialize_compact(HEADER, json.dumps(claims), ECKey.import_key(PEM)))
 
 
 @pytest.mark.parametrize("mint", [minted_by_pyjwt, minted_by_joserfc])
 @given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=4))
 def test_claims_of_tokens_from_the_libraries_are_read_unchanged(mint, claims):
     claims = {name: value for name, value in claims.items() if name not in {"iat", "nbf", "aud"}}
-    claims |= {"iss": "x", "exp": NOW}
+    claims |= {"iss": "x", "exp": tokens.NOW}
     assert read(mint(claims), "mcp-rs+jwt") == claims
 
 
 @given(st.dictionaries(st.text(), st.text(), max_size=3))
 def test_the_signing_input_of_a_token_is_that_of_pyjwt_and_its_type_is_checked(claims):
-    claims = {"iss": "x", **claims, "exp": NOW}
-    minted = jws.mint(KEY, HEADER["typ"], claims, max_length=100_000)
-    assert header_of(minted) == HEADER
+    claims = {"iss": "x", **claims, "exp": tokens.NOW}
+    minted = jws.mint(tokens.KEY, HEADER["typ"], claims, max_length=100_000)
+    assert tokens.header_of(minted) == HEADER
     assert minted.rpartition(".")[0] == minted_by_pyjwt(claims).rpartition(".")[0]
     with pytest.raises(StateRejected) as refused:
         read(minted, "other+jwt")
@@ -85,20 +72,20 @@ def test_the_signing_input_of_a_token_is_that_of_pyjwt_and_its_type_is_checked(c
 
 def test_malleable_tokens_that_pyjwt_accepts_are_refused():
     """PyJWT cannot replace the strict verifier: it accepts several spellings of one token."""
-    good = sealed(1, now=time.time())
-    raw = unb64(good.rpartition(".")[2])
+    good = tokens.sealed(1, now=time.time())
+    raw = tokens.unb64(good.rpartition(".")[2])
     r, s = int.from_bytes(raw[:32], "big"), int.from_bytes(raw[32:], "big")
-    negated_s = with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
-    duplicate = minted_raw(compact_json(claims_of(good))[:-1] + ',"rnd":9}')
+    negated_s = tokens.with_signature(good, r.to_bytes(32, "big") + (P256_ORDER - s).to_bytes(32, "big"))
+    duplicate = minted_raw(compact_json(tokens.claims_of(good))[:-1] + ',"rnd":9}')
     for spelling in (good + "==", negated_s, duplicate):
-        assert jwt.decode(spelling, PRIVATE.public_key(), ["ES256"], audience=BINDING.audience)
+        assert jwt.decode(spelling, tokens.PRIVATE.public_key(), ["ES256"], audience=tokens.BINDING.audience)
         with pytest.raises(StateRejected):
-            codec(time.time()).open(BINDING, spelling)
+            tokens.codec(time.time()).open(tokens.BINDING, spelling)
 
 
 def minted_raw(payload):
-    signing_input = f"{b64(compact_json(HEADER).encode())}.{b64(payload.encode())}"
-    return f"{signing_input}.{b64(KEY.sign(signing_input.encode()))}"
+    signing_input = f"{tokens.b64(compact_json(HEADER).encode())}.{tokens.b64(payload.encode())}"
+    return f"{signing_input}.{tokens.b64(tokens.KEY.sign(signing_input.encode()))}"
 
 
 ONE = ec.generate_private_key(ec.SECP256R1())

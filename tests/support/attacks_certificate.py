@@ -7,40 +7,23 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from mcp_roundtrip.state.jws import P256_ORDER, LocalKey
+from support import tokens
 from support.attacks_signature import ARN, BOTH, FURTHER_MEMBERS, LINK, MALLORY, OTHER
 from support.forgery import FORGES, Attack, Forge
-from support.tokens import (
-    BINDING,
-    CERTIFIED_UNTIL,
-    CONFIGURATIONS,
-    DELEGATED,
-    DIRECT,
-    KEY,
-    NOW,
-    b64,
-    claims_of,
-    header_of,
-    signed,
-    unb64,
-    with_claims,
-    with_header,
-    with_signature,
-    without_claim,
-)
 
-CERTIFICATE = FORGES[DELEGATED[0]].certificate
-CERTIFIED = claims_of(CERTIFICATE)
+CERTIFICATE = FORGES[tokens.DELEGATED[0]].certificate
+CERTIFIED = tokens.claims_of(CERTIFICATE)
 JWK = CERTIFIED["cnf"]["jwk"]
 HEAD, PAYLOAD, END = CERTIFICATE.split(".")
-OF_OTHER = json.dumps(header_of(CERTIFICATE) | {"kid": OTHER.kid}).encode()
-SIGNATURE = unb64(END)
+OF_OTHER = tokens.encoded(tokens.header_of(CERTIFICATE) | {"kid": OTHER.kid})
+SIGNATURE = tokens.unb64(END)
 R, S = SIGNATURE[:32], int.from_bytes(SIGNATURE[32:], "big")
 OUTSIDE = ec.derive_private_key(0x5EED, ec.SECP256K1()).public_key().public_numbers()
 
 
 def with_certificate(certificate: object, reason: str | None, **more: Any) -> Attack:
     """Return the state with another certificate, signed again by the certified key."""
-    return Attack(lambda forge: forge.with_header(crt=certificate), reason, DELEGATED, **more)
+    return Attack(lambda forge: forge.with_header(crt=certificate), reason, tokens.DELEGATED, **more)
 
 
 def malformed(certificate: str) -> Attack:
@@ -48,16 +31,16 @@ def malformed(certificate: str) -> Attack:
 
 
 def with_signature_of(signature: bytes) -> Attack:
-    return with_certificate(with_signature(CERTIFICATE, signature), "certificate_signature")
+    return with_certificate(tokens.with_signature(CERTIFICATE, signature), "certificate_signature")
 
 
 def claims(reason: str | None, **members: Any) -> Attack:
     """Change claims of the certificate, and sign it again with the root key."""
-    return with_certificate(with_claims(CERTIFICATE, **members), reason)
+    return with_certificate(tokens.with_claims(CERTIFICATE, **members), reason)
 
 
 def header(reason: str = "certificate_header", **members: Any) -> Attack:
-    return with_certificate(with_header(CERTIFICATE, **members), reason)
+    return with_certificate(tokens.with_header(CERTIFICATE, **members), reason)
 
 
 def key(reason: str = "certificate_key", **members: Any) -> Attack:
@@ -66,9 +49,9 @@ def key(reason: str = "certificate_key", **members: Any) -> Attack:
     return claims(reason, cnf={"jwk": jwk})
 
 
-def certificate(claims: object, signer: LocalKey = KEY, **members: Any) -> str:
+def certificate(claims: object, signer: LocalKey = tokens.KEY, **members: Any) -> str:
     """Return a certificate with any claims, and with these changes of the header."""
-    return signed(header_of(CERTIFICATE) | members, claims, signer)
+    return tokens.signed(tokens.header_of(CERTIFICATE) | members, claims, signer)
 
 
 def content(text: bytes, reason: str = "certificate_payload") -> Attack:
@@ -82,25 +65,25 @@ def certificate_for(signer: LocalKey) -> dict[str, object]:
 
 
 def coordinate(number: int, size: int = 32) -> str:
-    return b64(number.to_bytes(size, "big"))
+    return tokens.b64(number.to_bytes(size, "big"))
 
 
 def by_attacker(change: Callable[[dict[str, object]], str], reason: str | None) -> Attack:
     """Return a state signed by the attacker's key, with the certificate that `change` makes."""
     certificate = change(certificate_for(MALLORY))
     head = {"alg": "ES256", "crt": certificate, "typ": "mcp-rs+jwt"}
-    return Attack(lambda forge: forge.signed(head, forge.claims, MALLORY), reason, CONFIGURATIONS)
+    return Attack(lambda forge: forge.signed(head, forge.claims, MALLORY), reason, tokens.CONFIGURATIONS)
 
 
 def chained(claims: dict[str, object]) -> str:
-    return signed(
-        {"alg": "ES256", "crt": CERTIFICATE, "typ": "mcp-rs-crt+jwt"}, claims, FORGES[DELEGATED[0]].key
+    return tokens.signed(
+        {"alg": "ES256", "crt": CERTIFICATE, "typ": "mcp-rs-crt+jwt"}, claims, FORGES[tokens.DELEGATED[0]].key
     )
 
 
 def with_early_end(seconds: int) -> Callable[[Forge], object]:
     """Return a state of ten minutes with a certificate that ends earlier."""
-    certificate = with_claims(CERTIFICATE, exp=NOW + 600 - seconds)
+    certificate = tokens.with_claims(CERTIFICATE, exp=tokens.NOW + 600 - seconds)
     return lambda forge: forge.with_header(crt=certificate)
 
 
@@ -113,10 +96,10 @@ CHAINS = {
     ),
     "a certificate by a certified key": by_attacker(chained, "certificate_header"),
     "a certificate by a certified key under the root's kid": by_attacker(
-        lambda claims: certificate(claims, FORGES[DELEGATED[0]].key), "certificate_signature"
+        lambda claims: certificate(claims, FORGES[tokens.DELEGATED[0]].key), "certificate_signature"
     ),
     "a key put into the genuine certificate": by_attacker(
-        lambda claims: f"{HEAD}.{b64(json.dumps(claims).encode())}.{END}", "certificate_signature"
+        lambda claims: f"{HEAD}.{tokens.encoded(claims)}.{END}", "certificate_signature"
     ),
     "the genuine certificate for the attacker's key": by_attacker(lambda claims: CERTIFICATE, "signature"),
     "a certificate of another key": with_certificate(certificate(certificate_for(OTHER)), "signature"),
@@ -124,13 +107,15 @@ CHAINS = {
         certificate(CERTIFIED, OTHER, kid=OTHER.kid), None, verifier=BOTH
     ),
     "a certificate under the kid of another trusted key": with_certificate(
-        f"{b64(OF_OTHER)}.{PAYLOAD}.{END}", "certificate_signature", verifier=BOTH
+        f"{OF_OTHER}.{PAYLOAD}.{END}", "certificate_signature", verifier=BOTH
     ),
     "two certificates": with_certificate([CERTIFICATE, CERTIFICATE], "certificate_not_a_string"),
     "a certificate as state": Attack(lambda forge: forge.wrap(CERTIFICATE), "header"),
     "a certificate's claims as state": Attack(lambda forge: forge.signed(forge.header, CERTIFIED), "claims"),
-    "a state as certificate": with_certificate(FORGES[DIRECT[0]].token, "certificate_header"),
-    "a link's claims in a certificate": content(json.dumps(claims_of(LINK)).encode(), "certificate_claims"),
+    "a state as certificate": with_certificate(FORGES[tokens.DIRECT[0]].token, "certificate_header"),
+    "a link's claims in a certificate": content(
+        json.dumps(tokens.claims_of(LINK)).encode(), "certificate_claims"
+    ),
 }
 SPELLINGS = {
     "certificate empty": malformed(""),
@@ -156,7 +141,7 @@ SPELLINGS = {
 CLAIMS = {
     **{
         f"certificate without {name}": with_certificate(
-            without_claim(CERTIFICATE, name), "certificate_claims"
+            tokens.without_claim(CERTIFICATE, name), "certificate_claims"
         )
         for name in CERTIFIED
     },
@@ -171,12 +156,18 @@ CLAIMS = {
     ),
     "certificate of an array": content(b"[]"),
     "certificate of another deployment": claims("certificate_wrong_issuer", iss="other"),
-    "certificate for another endpoint": claims("certificate_wrong_audience", aud=BINDING.audience + "/"),
-    "certificate from the future": claims("certificate_not_yet_valid", iat=NOW + 6, nbf=NOW + 6),
-    "certificate that ends now": claims("certificate_expired", exp=NOW),
-    "certificate of more than half an hour": claims("certificate_lifetime", exp=CERTIFIED_UNTIL + 1),
-    "certificate that ends with the state": Attack(with_early_end(0), None, DELEGATED),
-    "certificate that ends before the state": Attack(with_early_end(1), "outlives_certificate", DELEGATED),
+    "certificate for another endpoint": claims(
+        "certificate_wrong_audience", aud=tokens.BINDING.audience + "/"
+    ),
+    "certificate from the future": claims(
+        "certificate_not_yet_valid", iat=tokens.NOW + 6, nbf=tokens.NOW + 6
+    ),
+    "certificate that ends now": claims("certificate_expired", exp=tokens.NOW),
+    "certificate of more than half an hour": claims("certificate_lifetime", exp=tokens.CERTIFIED_UNTIL + 1),
+    "certificate that ends with the state": Attack(with_early_end(0), None, tokens.DELEGATED),
+    "certificate that ends before the state": Attack(
+        with_early_end(1), "outlives_certificate", tokens.DELEGATED
+    ),
     "certificate that is revoked": with_certificate(
         CERTIFICATE, "certificate_revoked", verifier={"revoked": {CERTIFIED["jti"]}}
     ),
@@ -197,6 +188,6 @@ CERTIFIED_KEYS = {
     "certified key with an x that is a number": key("certificate_not_a_string", x=5),
     "no certified key": claims("certificate_key", cnf={}),
     "certified key that is an array": claims("certificate_key", cnf={"jwk": [JWK]}),
-    "certified key beside another": claims("certificate_key", cnf={"jwk": JWK, "kid": KEY.kid}),
+    "certified key beside another": claims("certificate_key", cnf={"jwk": JWK, "kid": tokens.KEY.kid}),
 }
 CERTIFICATES = CHAINS | SPELLINGS | CLAIMS | CERTIFIED_KEYS

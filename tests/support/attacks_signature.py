@@ -9,26 +9,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from mcp_roundtrip.state.jws import P256_ORDER, LocalKey
+from support import tokens
 from support.forgery import FORGES, Attack, Forge
-from support.tokens import (
-    ALICE,
-    DELEGATED,
-    DIRECT,
-    KEY,
-    NOW,
-    Several,
-    b64,
-    claims_of,
-    links,
-    signed,
-    unb64,
-    with_header,
-)
 
 MALLORY = LocalKey(ec.derive_private_key(0xBAD, ec.SECP256R1()))
 OTHER = LocalKey(ec.derive_private_key(0x0DD, ec.SECP256R1()))
-BOTH = {"keys": Several((KEY, OTHER))}
-LINK = links().sign(ALICE, "size", "f1", NOW + 600)
+BOTH = {"keys": tokens.Several((tokens.KEY, OTHER))}
+LINK = tokens.links().sign(tokens.ALICE, "size", "f1", tokens.NOW + 600)
 ARN = "arn:aws:kms:us-east-1:666666666666:key/0f0e0d0c-0b0a-0908-0706-050403020100"
 FURTHER_MEMBERS: dict[str, Any] = {
     "jwk": {"kty": "EC"},
@@ -82,12 +69,10 @@ def keyed_with_the_public_key(alg: str) -> Callable[[Forge], object]:
     """Replace the signature by a MAC, with the right or a wrong algorithm name."""
 
     def forged(forge: Forge) -> object:
-        signing_input = ".".join(
-            b64(json.dumps(part).encode()) for part in (forge.header | {"alg": alg}, forge.claims)
-        )
+        signing_input = ".".join(map(tokens.encoded, (forge.header | {"alg": alg}, forge.claims)))
         secret = forge.key.public_key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         mac = hmac.digest(secret, signing_input.encode(), "sha256")
-        return forge.wrap(f"{signing_input}.{b64(mac.ljust(64, bytes(1)))}")
+        return forge.wrap(f"{signing_input}.{tokens.b64(mac.ljust(64, bytes(1)))}")
 
     return forged
 
@@ -102,7 +87,8 @@ HEADERS = {
     },
     "without alg": header(alg=None),
     "alg none, unsigned": Attack(
-        lambda forge: forge.wrap(b64(b'{"alg":"none"}') + f".{forge.inner.split('.')[1]}."), "malformed"
+        lambda forge: forge.wrap(tokens.b64(b'{"alg":"none"}') + f".{forge.inner.split('.')[1]}."),
+        "malformed",
     ),
     "HS256 keyed with the PEM": Attack(keyed_with_the_public_key("HS256"), "header"),
     "HS256 keyed with the PEM, said to be ES256": Attack(keyed_with_the_public_key("ES256"), "signature"),
@@ -123,30 +109,34 @@ HEADERS = {
 }
 KEYS = {
     **{f"kid {kid!r}": named(kid) for kid in (ARN, "../../etc/passwd", "", "\ud800")},
-    **{f"kid {kid!r}": named(kid, "header") for kid in (5, ["a", "list"], {"kid": KEY.kid})},
+    **{f"kid {kid!r}": named(kid, "header") for kid in (5, ["a", "list"], {"kid": tokens.KEY.kid})},
     "without kid and certificate": named(None, "header"),
     "kid and certificate": Attack(
-        lambda forge: forge.with_header(kid=KEY.kid, crt=FORGES[DELEGATED[0]].certificate), "header"
+        lambda forge: forge.with_header(kid=tokens.KEY.kid, crt=FORGES[tokens.DELEGATED[0]].certificate),
+        "header",
     ),
     "the certified key under the root's kid": Attack(
-        lambda forge: forge.with_header(crt=None, kid=KEY.kid), "signature", DELEGATED
+        lambda forge: forge.with_header(crt=None, kid=tokens.KEY.kid), "signature", tokens.DELEGATED
     ),
     "the attacker's own key": signed_with(MALLORY, "unknown_key"),
     "the attacker's own key under our kid": Attack(
         lambda forge: forge.signed(forge.header, forge.claims, MALLORY), "signature"
     ),
     "the kid of another trusted key": Attack(
-        lambda forge: forge.with_header(kid=OTHER.kid), "signature", DIRECT, verifier=BOTH
+        lambda forge: forge.with_header(kid=OTHER.kid), "signature", tokens.DIRECT, verifier=BOTH
     ),
     "another trusted key under our kid": Attack(
-        lambda forge: forge.signed(forge.header, forge.claims, OTHER), "signature", DIRECT, verifier=BOTH
+        lambda forge: forge.signed(forge.header, forge.claims, OTHER),
+        "signature",
+        tokens.DIRECT,
+        verifier=BOTH,
     ),
     "one of two trusted keys": Attack(lambda forge: forge.token, None, verifier=BOTH),
     "the other of two trusted keys": signed_with(OTHER, None, verifier=BOTH),
     "a key that is no longer trusted": Attack(
         lambda forge: forge.token,
         "unknown_key",
-        instead=dict.fromkeys(DELEGATED, "certificate_unknown_key"),
+        instead=dict.fromkeys(tokens.DELEGATED, "certificate_unknown_key"),
         verifier={"keys": OTHER},
     ),
 }
@@ -158,12 +148,12 @@ SIGNATURES = {
     "signature of 65 bytes": signature(lambda forge: forge.signature + b"\0", "malformed"),
     "no signature": signature(lambda forge: b"", "malformed"),
     "signature of another token": signature(
-        lambda forge: unb64(with_header(forge.inner, forge.key, typ="JWT").rpartition(".")[2])
+        lambda forge: tokens.unb64(tokens.with_header(forge.inner, forge.key, typ="JWT").rpartition(".")[2])
     ),
 }
 CONTENTS = {
     "a duplicate claim": json_of("payload", lambda claims: claims[:-1] + b',"exp":9999999999}'),
-    "NaN": json_of("payload", lambda claims: claims.replace(str(NOW).encode(), b"NaN", 1)),
+    "NaN": json_of("payload", lambda claims: claims.replace(str(tokens.NOW).encode(), b"NaN", 1)),
     "claims of 3,000 levels": json_of("payload", lambda _: b'{"st":' + b"[" * 3000 + b"]" * 3000 + b"}"),
     "claims that are not UTF-8": json_of("payload", lambda _: b'{"st":"\xff"}'),
     "claims after a byte order mark": json_of("payload", lambda claims: b"\xef\xbb\xbf" + claims),
@@ -171,10 +161,10 @@ CONTENTS = {
     "claims that are an array": json_of("payload", lambda _: b"[]"),
     "no claims": json_of("payload", lambda _: b""),
     "a link": Attack(lambda forge: forge.wrap(LINK), "header"),
-    "a link's claims": Attack(lambda forge: forge.signed(forge.header, claims_of(LINK)), "claims"),
+    "a link's claims": Attack(lambda forge: forge.signed(forge.header, tokens.claims_of(LINK)), "claims"),
     "a state in a link's type": Attack(
         lambda forge: forge.wrap(
-            signed({"alg": "ES256", "kid": KEY.kid, "typ": "mcp-link+jwt"}, forge.claims)
+            tokens.signed({"alg": "ES256", "kid": tokens.KEY.kid, "typ": "mcp-link+jwt"}, forge.claims)
         ),
         "header",
     ),

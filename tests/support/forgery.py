@@ -14,25 +14,9 @@ from mcp_roundtrip.state.claims import OpenState
 from mcp_roundtrip.state.jws import Signer
 from mcp_roundtrip.state.signing_key_certificates import CertifiedKey
 from support import tokens
-from support.tokens import (
-    BINDING,
-    CONFIGURATIONS,
-    DELEGATION,
-    EPOCH,
-    KEY,
-    NOW,
-    Configuration,
-    claims_of,
-    decrypted,
-    encrypted,
-    epoch_secret,
-    header_of,
-    signed,
-    unb64,
-)
 
 PAYLOAD = {"answers": {"size": {"vcpus": 2}}}
-SECRET = epoch_secret(EPOCH)
+SECRET = tokens.epoch_secret(tokens.EPOCH)
 
 
 class Forge:
@@ -43,23 +27,23 @@ class Forge:
     returns a complete state.
     """
 
-    def __init__(self, configuration: Configuration) -> None:
+    def __init__(self, configuration: tokens.Configuration) -> None:
         self.configuration = configuration
-        self.token = configuration.codec().seal(BINDING, PAYLOAD, round=1, first_issued_at=None)
-        self.outer = header_of(self.token) if configuration.encrypted else {}
-        self.inner = decrypted(self.token, SECRET) if configuration.encrypted else self.token
-        self.header, self.claims = header_of(self.inner), claims_of(self.inner)
-        self.signature = unb64(self.inner.rpartition(".")[2])
+        self.token = configuration.codec().seal(tokens.BINDING, PAYLOAD, round=1, first_issued_at=None)
+        self.outer = tokens.header_of(self.token) if configuration.encrypted else {}
+        self.inner = tokens.decrypted(self.token, SECRET) if configuration.encrypted else self.token
+        self.header, self.claims = tokens.header_of(self.inner), tokens.claims_of(self.inner)
+        self.signature = tokens.unb64(self.inner.rpartition(".")[2])
         self.certificate: str = self.header.get("crt", "")
-        signer = DELEGATION.signer() if configuration.delegated else KEY
-        self.key = signer.key if isinstance(signer, CertifiedKey) else KEY
+        signer = tokens.DELEGATION.signer() if configuration.delegated else tokens.KEY
+        self.key = signer.key if isinstance(signer, CertifiedKey) else tokens.KEY
 
     def wrap(self, inner: str | bytes) -> str | bytes:
-        return encrypted(self.outer, inner, SECRET) if self.outer else inner
+        return tokens.encrypted(self.outer, inner, SECRET) if self.outer else inner
 
     def signed(self, header: Any, claims: Any, signer: Signer | None = None) -> str | bytes:
         """Return a state with any header and claims, validly signed."""
-        return self.wrap(signed(header, claims, signer or self.key))
+        return self.wrap(tokens.signed(header, claims, signer or self.key))
 
     def with_header(self, **members: Any) -> str | bytes:
         """Change members of the header. None removes one."""
@@ -76,12 +60,12 @@ class Forge:
 
     def with_outer(self, **members: Any) -> str:
         """Change members of the outer header. None removes one."""
-        return encrypted(tokens.changed(self.outer, members), self.inner, SECRET)
+        return tokens.encrypted(tokens.changed(self.outer, members), self.inner, SECRET)
 
     def at_epoch(self, epoch: object) -> str:
         """Encrypt with the key of the epoch of this name."""
         kid = f"{tokens.MAC.short_key_id}.{epoch}"
-        return encrypted(self.outer | {"kid": kid}, self.inner, epoch_secret(epoch))
+        return tokens.encrypted(self.outer | {"kid": kid}, self.inner, tokens.epoch_secret(epoch))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +79,19 @@ class Attack:
 
     forge: Callable[[Forge], object]
     reason: str | None
-    on: tuple[Configuration, ...] = CONFIGURATIONS
-    instead: Mapping[Configuration, str] = field(default_factory=dict)
+    on: tuple[tokens.Configuration, ...] = tokens.CONFIGURATIONS
+    instead: Mapping[tokens.Configuration, str] = field(default_factory=dict)
     request: Mapping[str, Any] = field(default_factory=dict)
     later_s: int = 0
     verifier: Mapping[str, Any] = field(default_factory=dict)
 
-    def reason_on(self, configuration: Configuration) -> str | None:
+    def reason_on(self, configuration: tokens.Configuration) -> str | None:
         return self.instead.get(configuration, self.reason)
 
-    def present(self, configuration: Configuration) -> OpenState:
+    def present(self, configuration: tokens.Configuration) -> OpenState:
         """Present the state to the codec, and let its exceptions propagate."""
-        codec = configuration.codec(NOW + self.later_s, **self.verifier)
-        return codec.open(replace(BINDING, **self.request), self.forge(FORGES[configuration]))
+        codec = configuration.codec(tokens.NOW + self.later_s, **self.verifier)
+        return codec.open(replace(tokens.BINDING, **self.request), self.forge(FORGES[configuration]))
 
 
-FORGES = {configuration: Forge(configuration) for configuration in CONFIGURATIONS}
+FORGES = {configuration: Forge(configuration) for configuration in tokens.CONFIGURATIONS}

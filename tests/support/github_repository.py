@@ -1,8 +1,6 @@
 """A repository at GitHub that runs jobs of its workflows on this computer, with the actions of others."""
 
-import json
 import shutil
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +8,7 @@ from pathlib import Path
 from support import sam_build
 from support.aws_account import Cloud
 from support.github_workflow import Job, read_workflow
+from support.tokens import encoded
 
 
 @dataclass
@@ -116,5 +115,4 @@ def token_of_github(subject: str) -> str:
         "aud": "sts.amazonaws.com",
         "sub": subject,
     }
-    parts = (urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in ({}, claims))
-    return ".".join([*parts, "signature"])
+    return ".".join([*map(encoded, ({}, claims)), "signature"])

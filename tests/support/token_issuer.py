@@ -1,7 +1,6 @@
 """An authorization server's keys and tokens, and the claims of a valid token."""
 
 import json
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -81,12 +80,6 @@ def claims(now: float, **changes: Any) -> dict[str, Any]:
         **changes,
     }
     return {name: value for name, value in given.items() if value is not None}
-
-
-def encoded(part: Any) -> str:
-    """Return a part of a token, in Base64url."""
-    raw = part if isinstance(part, bytes) else json.dumps(part).encode()
-    return urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 @dataclass

@@ -128,6 +128,11 @@ def b64(data: bytes) -> str:
     return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
+def encoded(part: Any) -> str:
+    """Return a part of a token: bytes, or an object as JSON."""
+    return b64(part if isinstance(part, bytes) else json.dumps(part).encode())
+
+
 def unb64(text: str) -> bytes:
     return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
@@ -144,13 +149,13 @@ def claims_of(token: str) -> dict[str, Any]:
 
 def signed(header: Any, claims: Any, signer: Signer = KEY) -> str:
     """Return a validly signed token with any header and claims, given as objects or bytes."""
-    signing_input = ".".join(b64(_json(part)) for part in (header, claims))
+    signing_input = ".".join(map(encoded, (header, claims)))
     return f"{signing_input}.{b64(signer.sign(signing_input.encode()))}"
 
 
 def encrypted(header: Any, content: str | bytes, secret: bytes, iv: bytes | None = None) -> str:
     """Return a validly encrypted token with any content and header, given as object or bytes."""
-    protected, iv = b64(_json(header)), iv or secrets.token_bytes(12)
+    protected, iv = encoded(header), iv or secrets.token_bytes(12)
     if isinstance(content, str):
         content = content.encode("utf-8", "surrogatepass")
     sealed = AESGCM(secret).encrypt(iv, content, protected.encode())
@@ -205,7 +210,3 @@ def lower_s(token: str) -> str:
 def changed(header: dict[str, Any], members: dict[str, Any]) -> dict[str, Any]:
     """Return the header with changed members. None removes one."""
     return {name: value for name, value in (header | members).items() if value is not None}
-
-
-def _json(part: Any) -> bytes:
-    return part if isinstance(part, bytes) else json.dumps(part).encode()
