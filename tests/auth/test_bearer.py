@@ -97,7 +97,7 @@ def test_the_scheme_is_case_insensitive_and_may_have_space_around_it(scheme):
 @pytest.mark.parametrize(
     ("changes", "scopes"),
     [
-        ({"scope": "a b"}, {"a", "b"}),
+        ({"scope": "a B"}, {"a", "B"}),  # case-sensitive (RFC 6749 §3.3)
         ({"scope": None, "scp": "a b"}, {"a", "b"}),
         ({"scope": None, "scp": ["a", "b"]}, {"a", "b"}),
         ({"scope": None, "scopes": ["a"]}, {"a"}),

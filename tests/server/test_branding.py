@@ -16,13 +16,9 @@ ICON = {
     "sizes": ["48x48"],
     "theme": "dark",
 }
-WEBSITE = "https://shop.example/docs"
-LOGO = {"src": "https://shop.example/%C3%A9.svg"}  # the schema's format `uri` (RFC 3986)
-OPTIONS = {
-    "icons": [MappingProxyType(ICON), {"src": "https://shop.example/é.svg"}],
-    "website_url": f"{WEBSITE}é",
-}
-BRANDING = {"icons": [ICON, LOGO], "websiteUrl": f"{WEBSITE}%C3%A9"}
+GIVEN, SENT = "https://shop.example/é", "https://shop.example/%C3%A9"  # format `uri` of the schema
+OPTIONS = {"icons": [MappingProxyType(ICON), {"src": GIVEN}], "website_url": GIVEN}
+BRANDING = {"icons": [ICON, {"src": SENT}], "websiteUrl": SENT}
 
 server = Server("shop", **OPTIONS)
 

@@ -9,8 +9,6 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from mcp_roundtrip.auth.bearer import canonical_uri
-
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 CALL_CLIENT: Final = "mcp-roundtrip-call"
 """The client id of `make call`, and its name in requests."""
@@ -31,11 +29,6 @@ def is_trustworthy(url: str) -> bool:
     is_local = sent.host in LOOPBACK or sent.host.endswith(".localhost")  # RFC 6761, 6.3
     is_usable = bool(sent.host) and port != 0
     return is_usable and (sent.scheme == "https" or (sent.scheme == "http" and is_local))
-
-
-def is_same_uri(one: str, other: str) -> bool:
-    """Return whether two URIs name one MCP server (basic/authorization "Canonical Server URI")."""
-    return canonical_uri(one).rstrip("/") == canonical_uri(other).rstrip("/")
 
 
 def uses_environment(url: str) -> bool:

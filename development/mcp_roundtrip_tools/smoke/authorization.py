@@ -9,6 +9,7 @@ from mcp.client.auth.utils import (
     build_protected_resource_metadata_discovery_urls,
 )
 
+from mcp_roundtrip.auth.bearer import canonical_uri
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip_tools.client.http import (
@@ -17,7 +18,6 @@ from mcp_roundtrip_tools.client.http import (
     challenge_parameter,
     error_of,
     explain,
-    is_same_uri,
     is_trustworthy,
     json_object,
     member,
@@ -87,19 +87,21 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mappin
     urls = build_protected_resource_metadata_discovery_urls(named, endpoint.url)
     url, document = _first_document(endpoint, urls[:1] if named else urls)
     if document is None:
-        text = "There is no metadata" if not named else f"The challenge names {named}, which has no metadata"
         if named:
+            text = f"The challenge names {named}, which has no metadata"
             findings.wrong(
                 "metadata", f"{text}: route /.well-known/oauth-protected-resource to the function."
             )
         else:
-            findings.note("metadata", f"{text}: clients cannot discover the authorization server.")
+            findings.note(
+                "metadata", "There is no metadata: clients cannot discover the authorization server."
+            )
         return {}
     resource, issuers = document.get("resource"), _texts(document.get("authorization_servers"))
     if not isinstance(resource, str) or not issuers:
         findings.wrong("metadata", f"{url} names no resource or no authorization server.")
         return {}
-    if not is_same_uri(resource, endpoint.url):
+    if canonical_uri(resource).rstrip("/") != canonical_uri(endpoint.url).rstrip("/"):
         findings.wrong(
             "metadata",
             f"The endpoint calls itself {resource}, not {endpoint.url}: clients refuse this, and tokens "

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlencode, urlsplit
 
+from mcp_roundtrip.auth.bearer import canonical_uri
 from mcp_roundtrip.protocol.strict_json import parse_json
-from mcp_roundtrip_tools.client.http import LOOPBACK, is_same_uri
+from mcp_roundtrip_tools.client.http import LOOPBACK
 from mcp_roundtrip_tools.run.issuer.issuer import LocalIssuer, OAuthError, parse_scopes
 
 MAX_REDIRECT_URIS: Final = 20
@@ -217,7 +218,8 @@ def _check(given: Mapping[str, str], issuer: LocalIssuer) -> None:
 
 def check_resource(given: Mapping[str, str], issuer: LocalIssuer) -> None:
     """Raise OAuthError if tokens are requested for another resource (RFC 8707 §2)."""
-    if not is_same_uri(given.get("resource", issuer.resource), issuer.resource):
+    resource = given.get("resource", issuer.resource)
+    if canonical_uri(resource).rstrip("/") != canonical_uri(issuer.resource).rstrip("/"):
         raise OAuthError("invalid_target", f"tokens of this issuer are for {issuer.resource} only")
 
 

@@ -16,7 +16,6 @@ from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import META_NAME, META_PREFIX
 
 _Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
-_Object = dict[str, Any] | UnsetType
 _MetaKey = Annotated[str, Meta(pattern=rf"^(?:{META_PREFIX})?{META_NAME}\Z")]
 _String = str | UnsetType
 
@@ -113,7 +112,7 @@ class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
     stopSequences: list[str] | UnsetType = UNSET
     includeContext: Literal["none", "thisServer", "allServers"] | UnsetType = UNSET
     modelPreferences: _ModelPreferences | UnsetType = UNSET
-    metadata: _Object = UNSET
+    metadata: dict[str, Any] | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
     toolChoice: _ToolChoice | UnsetType = UNSET
     meta: dict[_MetaKey, Any] | UnsetType = UNSET

@@ -108,9 +108,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
         """Build the Resource or ResourceTemplate object of the lists."""
         named = {"uri": percent_encode(self.name)} if self.template.is_static else {"uriTemplate": self.name}
         typed = {} if self.mime_type is None else {"mimeType": self.mime_type}
-        # A ResourceTemplate has no size.
-        extra = {name: each for name, each in self.extra.items() if name != "size" or "uri" in named}
-        return {**named, "name": self.label, **self.described, **typed, **extra}
+        return {**named, "name": self.label, **self.described, **typed, **self.extra}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         contents = resource_contents(self.name, value, call.name, self.mime_type)

@@ -208,8 +208,7 @@ class ProtectedResource(Struct, frozen=True):
 
     @property
     def paths(self) -> frozenset[str]:
-        """The paths of the document: its own, and the root's for clients that only try that one."""
-        # RFC 9728 keeps a slash at the end of the resource's path; the TypeScript SDK removes it.
+        """Its own paths (only RFC 9728 keeps a last slash), and the root's for clients that try no other."""
         return frozenset({WELL_KNOWN, urlsplit(self.url).path, WELL_KNOWN + urlsplit(self.resource).path})
 
     def document(self) -> dict[str, Any]:

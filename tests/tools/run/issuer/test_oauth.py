@@ -103,8 +103,7 @@ METADATA = ("oauth-authorization-server", "openid-configuration")
 def test_a_code_becomes_a_token_with_the_chosen_user_and_scopes(client):
     answer = client.decide("bob", ["db:write"])
     assert (answer["state"], answer["iss"]) == ("s&t", client.issuer.url)
-    # basic/authorization "Canonical Server URI": scheme and host may be in upper case.
-    response = client.redeem(answer["code"], resource=RESOURCE.replace("http:", "HTTP:"))
+    response = client.redeem(answer["code"], resource=RESOURCE.replace("http:", "HTTP:"))  # the same
     claims = claims_of(response)
     assert (claims["sub"], claims["scope"], claims["aud"]) == ("bob", "db:write", RESOURCE)
     assert claims["client_id"] == client.id
