@@ -24,6 +24,7 @@ from support.token_issuer import ISSUER
 NAME = "com.example/databases"
 CARD_PATH = "/mcp/server-card"
 METADATA = "/.well-known/oauth-protected-resource"
+NOTIFICATION = '{"jsonrpc":"2.0","method":"notifications/cancelled"}'
 
 CARD = {
     "type": "object",
@@ -70,7 +71,7 @@ CLIENT = Deployment(server, replaced_settings={"server_card": NAME, "token_issue
 
 
 def ask(path=CARD_PATH, method="GET", headers=None, client=CLIENT):
-    return client.respond(HttpRequest(method, headers or {}, "", path=path))
+    return client.respond(HttpRequest(method, headers or {}, NOTIFICATION, path=path))
 
 
 DOCUMENTS = {
