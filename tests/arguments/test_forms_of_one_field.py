@@ -1,5 +1,6 @@
 """Form elicitation of one field: the answer of a single type, and of options known only at run time."""
 
+import gc
 from dataclasses import make_dataclass
 from datetime import date, time, timedelta
 from enum import Enum
@@ -20,6 +21,13 @@ from support.texts import words
 class Color(Enum):
     RED = "red"
     BLUE = "blue"
+
+
+def test_few_forms_of_many_options_are_kept():
+    for call in range(20):
+        Form.from_model(one_of(f"{call} {option}" for option in range(500)))
+    forms = [each for each in gc.get_objects() if isinstance(each, Form)]
+    assert sum(len(repr(each.requested_schema)) > 4_096 for each in forms) <= 4
 
 
 def test_choices_are_shown_in_their_order():

@@ -15,7 +15,7 @@ from enum import Enum
 from functools import lru_cache
 from inspect import isclass
 from types import FunctionType, NoneType
-from typing import Annotated, Any, Literal, NotRequired, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NotRequired, get_args, get_origin
 
 from msgspec import Struct
 from pydantic import TypeAdapter
@@ -189,7 +189,8 @@ class Form(Struct, frozen=True, eq=False):
         """Create the form of a flat class, or one field of any other type. Raises DefinitionError."""
         try:
             # Literal["a", "b"] equals Literal["b", "a"], but their forms differ.
-            return _cached(model, "" if isclass(model) else repr(model))
+            spelling = "" if isclass(model) else repr(model)
+            return (_cached if len(spelling) < LONG else _cached_long)(model, spelling)
         except TypeError:  # not hashable
             return _build(model)
 
@@ -251,7 +252,11 @@ def _is_value(model: Any) -> bool:
     return not isclass(model) and (isinstance(model, values) or is_dataclass(model))
 
 
+LONG: Final = 4_096
+"""Characters of choices that may differ in each call. Their form takes 20 times as much memory."""
+
 _cached = lru_cache(maxsize=256)(_build)
+_cached_long = lru_cache(maxsize=4)(_build)
 
 
 def _has_fields(model: Any) -> bool:
