@@ -6,9 +6,8 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
-from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, HttpRequest
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, RESPONSE_OVERHEAD, HttpRequest, payload_size
 from mcp_roundtrip.server.lambda_invocation import Invocation
-from mcp_roundtrip.server.stored_call_passes import RESPONSE_OVERHEAD
 from mcp_roundtrip_testing import Player
 from support.client_requests import TASKS, refused
 from support.deployment import Deployment, legacy
@@ -62,6 +61,24 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications)
         assert ends_with in answer.body
         assert text in limited(client, body, 10 * limit).body
     assert client.failures == ["result_too_large"] * 4
+
+
+@pytest.mark.parametrize("hides", [False, True])
+def test_a_list_over_the_limit_of_its_event_source_has_pages_of_whole_items(hides):
+    server = Server("shop", hide_unauthorized=hides)
+    names = [f"tool_{number}" for number in range(40)]
+    for name in names:
+        server.tool(name=name, description='"' * 1_000)(lambda: "")
+    client = Deployment(server, user=None)
+    for limit, pages in ((60_000, range(2, 40)), (MAX_RESPONSE_BYTES, [1]), (20_000, [40])):
+        listed, cursors = [], [{}]
+        for cursor in cursors:
+            answer = limited(client, client.body("tools/list", **cursor), limit)
+            assert payload_size(answer.body) <= limit
+            page = json.loads(answer.body)["result"]
+            listed += [tool["name"] for tool in page["tools"]]
+            cursors += [{"cursor": page["nextCursor"]}] if "nextCursor" in page else []
+        assert (listed, len(cursors) in pages) == (names, True)
 
 
 def test_a_result_over_the_limit_for_a_legacy_client_is_replaced_by_one_of_its_version():

@@ -27,6 +27,9 @@ MAX_EVENT_BYTES: Final = 6 * 1024 * 1024
 MAX_RESPONSE_BYTES: Final = 6_000_000
 """Limit of a response body. Lambda allows 6 MiB for the body, the headers and the envelope."""
 
+RESPONSE_OVERHEAD: Final = 16_384
+"""Bytes of a response that are reserved for what surrounds a stored result, or the items of a list."""
+
 
 class HttpRequest(Struct, frozen=True):
     """An HTTP request. `headers` has lower-case names; `body` is None if the event's body is malformed."""

@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct, field
 
 from mcp_roundtrip.protocol import results
+from mcp_roundtrip.protocol.http import RESPONSE_OVERHEAD, payload_size
 from mcp_roundtrip.protocol.jsonrpc import invalid_params
 from mcp_roundtrip.protocol.strict_json import compact_json, digest
 from mcp_roundtrip.server.call_plan import ClientAbilities, Plan, plan_call
@@ -57,28 +58,36 @@ class FeatureList(Struct):
     member: str
     items: Mapping[str, Listable]
     is_private: bool = False
-    max_page_size: int | None = None
     _pages: dict[str, Reply] = field(default_factory=dict)
     _reported: set[str] = field(default_factory=set)
+    _sizes: list[int] = field(default_factory=list)
 
     def __call__(self, context: RequestContext) -> Reply:
         """Return a page of the list. Raises ProtocolError -32602 for an unknown cursor."""
         if context.hides_unauthorized:
             return Reply(self._page(context))
-        cursor = compact_json(context.params.get("cursor"))
-        if cursor not in self._pages:
-            self._pages[cursor] = Reply(results.PreSerialized(self._page(context)))
-        return self._pages[cursor]
+        page = compact_json([context.params.get("cursor"), context.invocation.max_response_bytes])
+        if page not in self._pages:
+            self._pages[page] = Reply(results.PreSerialized(self._page(context)))
+        return self._pages[page]
 
     def _page(self, context: RequestContext) -> dict[str, Any]:
         options, names, hides = context.options, list(self.items), context.hides_unauthorized
         if hides:
             names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
-        size = min(options.page_size, self.max_page_size or options.page_size)
-        part, following = find_page(self.member, names, context.params.get("cursor"), size)
+        cursor = context.params.get("cursor")
+        part, following = find_page(self.member, names, cursor, self._page_size(context))
         members: dict[str, Any] = {self.member: list(self._definitions(names[part], context)), **following}
         is_private = hides or self.is_private
         return results.cacheable(options.server_info, options.list_ttl_ms, is_private=is_private, **members)
+
+    def _page_size(self, context: RequestContext) -> int:
+        """Return how many items keep every page below the limit of a response: an item is never split."""
+        if not self._sizes:
+            items = self._definitions([*self.items], context)
+            self._sizes = [payload_size(compact_json(each)) + 1 for each in items]
+        most, room = context.options.page_size, context.invocation.max_response_bytes - RESPONSE_OVERHEAD
+        return most if sum(self._sizes) <= room else max(1, min(most, room // max(self._sizes)))
 
     def _definitions(self, names: Sequence[str], context: RequestContext) -> Iterator[Mapping[str, Any]]:
         """Yield every definition that can be built; log each of the others once."""

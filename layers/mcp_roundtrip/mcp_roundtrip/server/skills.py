@@ -23,7 +23,6 @@ from mcp_roundtrip.protocol import results
 from mcp_roundtrip.protocol.constants import RESOURCES_DIRECTORY_READ, RESOURCES_READ, SKILLS_GET, SKILLS_LIST
 from mcp_roundtrip.protocol.http import HttpResponse
 from mcp_roundtrip.protocol.resource_uris import spelling_key
-from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server.admission import authorize, read_uri, unknown_resource
 from mcp_roundtrip.server.lists import FeatureList, Listable, ListItem, find_page
 from mcp_roundtrip.server.request_types import Handler, Reply, RequestContext
@@ -82,9 +81,6 @@ def _name(uri: str) -> str:
 
 SCHEME: Final = "skill://"
 SKILL_FILE: Final = "/SKILL.md"
-
-MAX_LIST_BYTES: Final = 2_000_000
-"""Bytes of JSON in a page of `skills/list`, well below Lambda's limit of a response."""
 
 
 class SkillEntry(TypedDict):
@@ -167,7 +163,7 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
     @cached_property
     def handlers(self) -> Mapping[str, Handler]:
         return {
-            SKILLS_LIST: FeatureList("skills", self.skills, max_page_size=self._page_size()),
+            SKILLS_LIST: FeatureList("skills", self.skills),
             SKILLS_GET: self._get,
             RESOURCES_DIRECTORY_READ: self._read_directory,
         }
@@ -187,11 +183,6 @@ class SkillMethods(Struct, frozen=True, dict=True):  # dict: the index is built 
         if self.forward is not None:
             return self.forward(skill, context)
         return serve_own_skill(skill, context, uri)
-
-    def _page_size(self) -> int:
-        """Return how many entries keep a page below the limit: an entry is never split."""
-        largest = max((len(compact_json(each.definition())) for each in self.skills.values()), default=1)
-        return max(1, MAX_LIST_BYTES // largest)
 
     @cached_property
     def _roots(self) -> Mapping[str, Listable]:

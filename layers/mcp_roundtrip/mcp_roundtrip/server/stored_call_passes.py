@@ -24,7 +24,7 @@ from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import Drift, ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import CallAborted, ItemTooLarge, ResultTooLarge, StoreError
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
-from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, payload_size
+from mcp_roundtrip.protocol.http import MAX_RESPONSE_BYTES, RESPONSE_OVERHEAD, payload_size
 from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
@@ -50,9 +50,6 @@ from mcp_roundtrip.tasks.worker import (
     completion,
     key_asked_too_often,
 )
-
-RESPONSE_OVERHEAD: Final = 16_384
-"""Bytes of a response that are reserved for what surrounds the result of a stored call."""
 
 MAX_STATUS_MESSAGE: Final = 4_096
 """Characters of a `statusMessage`: every poll reads it."""
