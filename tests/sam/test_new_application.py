@@ -207,10 +207,13 @@ def test_the_tests_of_the_application_pass_with_another_tool(application, wheel,
     assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
 
 
-def test_a_changed_wheel_of_the_same_version_is_installed(application, wheel):
+def test_packages_of_layers_and_a_changed_wheel_of_the_same_version_are_installed(application, wheel):
     with zipfile.ZipFile(application / "layer/wheels" / wheel.name, "a") as archive:
         archive.writestr("mcp_roundtrip_tools/changed.py", "")
-    shell("make lint", application)
+    (application / "layers/deps").mkdir(parents=True)
+    (application / "layers/deps/requirements.txt").touch()
+    assert "--requirement layers/deps/requirements.txt" in shell("make --dry-run lint", application)
+    shell("rm -r layers && make lint", application)
     assert [*application.glob(".venv/lib/*/site-packages/mcp_roundtrip_tools/changed.py")]
 
 
