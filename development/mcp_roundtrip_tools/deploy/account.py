@@ -152,12 +152,17 @@ class Release:
     parameters: Mapping[str, str]
 
 
+def runs(description: Mapping[str, Any]) -> bool:
+    """Return whether a stack was deployed: not if it has only a change set."""
+    return description.get("StackStatus") not in (None, "REVIEW_IN_PROGRESS")
+
+
 def running_release(account: Account, stack: str) -> Release | None:
     """Return what runs now, or None if there is no stack or it may not be read."""
-    parameters = account.describe(stack).get("Parameters", [])
-    values = {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
-    if not values:
+    description = account.describe(stack)
+    if not runs(description):
         return None
+    values = {each["ParameterKey"]: each["ParameterValue"] for each in description.get("Parameters", [])}
     try:
         found = account.clients("cloudformation").get_template(StackName=stack, TemplateStage="Original")
     except (BotoCoreError, ClientError):

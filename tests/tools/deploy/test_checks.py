@@ -200,7 +200,7 @@ def test_a_value_that_is_not_echoed_is_not_printed_and_a_misspelt_setting_is_nam
 def test_a_deployer_who_may_not_read_the_template_is_told_that_there_is_no_rollback(
     project, capsys, connected
 ):
-    connected.describe.return_value = {"Parameters": [{"ParameterKey": "AuthMode", "ParameterValue": "none"}]}
+    connected.describe.return_value = {"StackStatus": "UPDATE_COMPLETE"}
     denied = ClientError({"Error": {"Code": "AccessDenied"}}, "GetTemplate")
     connected.clients.return_value.get_template.side_effect = denied
     deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none"})

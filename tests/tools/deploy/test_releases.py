@@ -49,6 +49,7 @@ def test_a_file_that_is_no_release_is_named(tmp_path, text):
 
 def account(template=TEMPLATE, **stack):
     """Return an account with one stack, whose template boto3 has parsed if it is JSON."""
+    stack = {"StackStatus": "UPDATE_COMPLETE", **stack}
     cloudformation = SimpleNamespace(
         describe_stacks=lambda StackName: {"Stacks": [stack]},
         get_template=lambda StackName, TemplateStage: {"TemplateBody": template},
@@ -63,6 +64,7 @@ def test_what_runs_is_its_template_and_all_its_parameters_that_aws_shows():
     template = {"Parameters": {"AuthMode": {}, "Password": {"NoEcho": "true"}}}
     parsed = releases.running_release(account(template, Parameters=parameters), "s")
     assert parsed == Release(json.dumps(template), {"AuthMode": "none"})
+    assert releases.running_release(account("Resources: {}"), "s") == Release("Resources: {}", {})
     assert releases.running_release(account(StackStatus="REVIEW_IN_PROGRESS"), "s") is None
 
 
