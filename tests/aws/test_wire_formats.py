@@ -184,7 +184,8 @@ def test_an_error_does_not_show_a_message_that_may_quote_the_request():
 
 
 @pytest.mark.parametrize(
-    "code", ["AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"]
+    "code",
+    ["AccessDenied", "DisabledException", "KMSInvalidStateException", "KmsDisabled", "NotFoundException"],
 )
 def test_an_error_about_a_resource_shows_the_message_that_names_it(code):
     assert "arn:aws:kms:eu-west-1:1:key/a is" in failed_with(code, "arn:aws:kms:eu-west-1:1:key/a is …")

@@ -15,7 +15,7 @@ MAX_CODE: Final = 128
 
 _CODES_ABOUT_RESOURCES: Final = (
     *("AccessDenied", "NotFound", "ResourceNotFound"),
-    *("Disabled", "InvalidKeyUsage", "KMSInvalidState"),
+    *("Disabled", "InvalidKeyUsage", "KMS", "Kms"),  # also Lambda and SQS about the key of their data
 )
 """The beginnings of the codes whose messages name the role, the action or the resource."""
 
