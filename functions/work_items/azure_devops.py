@@ -138,6 +138,8 @@ def _request(
         error.close()
         if error.code == 404:
             return None
+        if error.code == 401:  # the token was replaced: the next call reads the new one
+            _authorization.cache_clear()
         if error.code != 429 and error.code < 500:
             raise
         raise Unavailable(f"status {error.code}") from None

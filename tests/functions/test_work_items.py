@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 
 from mcp_roundtrip_testing import Player, Round
+from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_testing.serving import json_response
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
@@ -150,6 +151,15 @@ def test_requests_carry_the_token_of_the_secret(secrets, requests):
     secrets.append(json_response(200, {"SecretString": "a-token"}))
     assert not resolve(Player(APP)).failed  # one Player: the secret is read once
     assert {request.header("authorization") for request in requests} == {"Basic OmEtdG9rZW4="}
+
+
+def test_a_token_that_was_replaced_fails_one_call_of_an_environment(secrets):
+    secrets += [json_response(200, {"SecretString": token}) for token in ("new", "old")]
+    play = Player(load_server(APP))  # which is not loaded again
+    with stand_in("azure_devops", "AZURE_DEVOPS_URL") as service:
+        service.failures.append(Response(401))
+        assert [resolve(play).failed, resolve(play).failed] == [True, False]
+    assert service.requests[-1].header("authorization") == "Basic Om5ldw=="
 
 
 @pytest.mark.parametrize("reason", ["ResourceNotFoundException", "AccessDeniedException"])
