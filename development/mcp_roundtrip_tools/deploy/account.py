@@ -54,10 +54,10 @@ class Account:
             ) from None
 
     def describe(self, stack: str) -> Mapping[str, Any]:
-        """Return the description of the stack; an empty one if there is none, or if it cannot be read."""
+        """Return the description of the stack; an empty one if none was deployed, or if it cannot be read."""
         with suppress(BotoCoreError, ClientError):
             [found] = self.clients("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-            return dict(found)
+            return {} if found["StackStatus"] == "REVIEW_IN_PROGRESS" else dict(found)
         return {}
 
     def status(self, stack: str) -> str | None:
@@ -73,7 +73,7 @@ class Account:
                 f"The stack {stack} is in state {status}. Run: aws cloudformation {REMEDIES[status]} "
                 f"--stack-name {stack} --region {region}"
             )
-        if status and status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
+        if status and status.endswith("_IN_PROGRESS"):
             raise Refused(f"The stack {stack} is being changed ({status}). Try again when it is done.")
 
     def delete_failed_creation(self, stack: str) -> bool:
@@ -152,17 +152,11 @@ class Release:
     parameters: Mapping[str, str]
 
 
-def runs(description: Mapping[str, Any]) -> bool:
-    """Return whether a stack was deployed: not if it has only a change set."""
-    return description.get("StackStatus") not in (None, "REVIEW_IN_PROGRESS")
-
-
 def running_release(account: Account, stack: str) -> Release | None:
     """Return what runs now, or None if there is no stack or it may not be read."""
     description = account.describe(stack)
-    if not runs(description):
+    if not description:
         return None
-    values = {each["ParameterKey"]: each["ParameterValue"] for each in description.get("Parameters", [])}
     try:
         found = account.clients("cloudformation").get_template(StackName=stack, TemplateStage="Original")
     except (BotoCoreError, ClientError):
@@ -171,8 +165,8 @@ def running_release(account: Account, stack: str) -> Release | None:
     template = body if isinstance(body, str) else json.dumps(body)  # boto3 parses JSON
     declared = parse(template).get("Parameters", {})
     # Without a value, sam keeps that of the stack.
-    known = {name: value for name, value in values.items() if not is_masked(declared[name])}
-    return Release(template, known)
+    values = {each["ParameterKey"]: each["ParameterValue"] for each in description.get("Parameters", [])}
+    return Release(template, {name: value for name, value in values.items() if not is_masked(declared[name])})
 
 
 def save_release(folder: Path, environment: str, release: Release) -> Path:

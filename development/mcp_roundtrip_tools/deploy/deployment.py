@@ -216,7 +216,7 @@ class Deployment:
         release = account.running_release(connected, stack)
         if release is not None:
             account.save_release(self.folder, self.environment.name, release)
-        elif account.runs(connected.describe(stack)):
+        elif connected.describe(stack):
             print(f"The template of {stack} cannot be read: make rollback will not return to what runs now.")
 
     def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
