@@ -22,7 +22,8 @@ from mcp_roundtrip_tools.run.issuer.server import serve_issuer
 from mcp_roundtrip_tools.template.model import Route
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support.deployment import Deployment
-from support.oauth_client import post_call
+from support.messages import call, headers
+from support.oauth_client import WITHIN_S
 from support.project import ROOT
 
 ROUTE = Route("ANY", "$default", "function")
@@ -51,7 +52,9 @@ class AuthorizedServer:
     observer: RecordingObserver
 
     def post(self, token: str | None, tool: str = "read") -> httpx2.Response:
-        return post_call(self.url, token, tool)
+        body = call(tool)
+        given = {} if token is None else {"authorization": f"Bearer {token}"}
+        return httpx2.post(self.url, json=body, headers={**headers(body), **given}, timeout=WITHIN_S)
 
     @property
     def reasons(self) -> list[str]:

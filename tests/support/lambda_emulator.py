@@ -20,8 +20,6 @@ import socket
 import subprocess
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +30,7 @@ from typing import Any, Literal
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support.lambda_runtime import Runtime
+from support.sam_applications import http
 from support.sam_build import SAM
 from support.served_application import unused_ports
 
@@ -82,21 +81,12 @@ class Environment:
 
     def invoke(self, event: Any) -> Any:
         """Return the response of the handler. Raises InvocationFailed."""
-        response = json.loads(self._answer(json.dumps(event).encode()))
+        response = http(self.url, method="POST", body=json.dumps(event).encode()).json()
         if isinstance(response, dict) and "errorType" in response:
             raise InvocationFailed(
                 f"{response['errorType']}: {response['errorMessage']}\n{self.log.read_text()}"
             )
         return response
-
-    def _answer(self, payload: bytes) -> bytes:
-        try:
-            with urllib.request.urlopen(self.url, payload, timeout=INVOKE_S) as response:
-                answer: bytes = response.read()
-                return answer
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.read()
 
 
 @contextmanager

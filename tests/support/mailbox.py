@@ -3,9 +3,9 @@
 import json
 import re
 from urllib.parse import urlencode, urlsplit
-from urllib.request import urlopen
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
+from support.sam_applications import http
 
 APPROVERS = "grace=grace@example.com,alice=alice@example.com"
 
@@ -39,5 +39,4 @@ def token_in(link: str) -> str:
 def decide(link: str, *, approved: bool) -> None:
     """Submit the form of the linked page."""
     fields = {"token": token_in(link), "decision": "approve" if approved else "reject"}
-    with urlopen(link.partition("?")[0], urlencode(fields).encode()) as response:
-        assert response.status == 200
+    assert http(link.partition("?")[0], method="POST", body=urlencode(fields).encode()).status == 200

@@ -9,23 +9,17 @@ enabled and disabled; a P-256 key can be created for encryption; key administrat
 an alias for a key. Key policies are not enforced. ADD is exact to 28 digits only.
 """
 
-import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip_tools.run.services.ministack import START_S, serve_ministack
+from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from support import dynamodb_clients, kms_clients
+from support.sam_applications import http
 
 SERVICES = ("dynamodb", "kms", "sqs")
-
-
-def _reset(url: str) -> None:
-    """Delete all resources in ministack."""
-    request = urllib.request.Request(f"{url}/_ministack/reset", method="POST")
-    urllib.request.urlopen(request, timeout=START_S).close()
 
 
 @pytest.fixture(scope="session")
@@ -37,8 +31,8 @@ def ministack() -> Iterator[str]:
 
 @pytest.fixture
 def ministack_kms(ministack: str) -> Iterator[Any]:
-    """Return a client of ministack's KMS, without keys."""
-    _reset(ministack)
+    """Return a client of ministack's KMS, without keys: all resources are deleted."""
+    assert http(f"{ministack}/_ministack/reset", method="POST").status == 200
     with closing(kms_clients.client(ministack)) as connected:
         yield connected
 

@@ -1,6 +1,5 @@
 """The official Python client, with its own OAuth flow and a user who consents."""
 
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,18 +19,11 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from support.html_form import BrowserForm
-from support.messages import call, headers
 
 REDIRECT = "http://127.0.0.1:1/callback"
 
 WITHIN_S: Final = 60.0
 """How long a client waits: on a busy machine, functions start slowly."""
-
-
-def post_call(url: str, token: str | None, tool: str, **arguments: object) -> httpx2.Response:
-    body = call(tool, arguments)
-    given = {} if token is None else {"authorization": f"Bearer {token}"}
-    return httpx2.post(url, content=json.dumps(body), headers={**headers(body), **given}, timeout=WITHIN_S)
 
 
 @dataclass

@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 from support.html_form import BrowserForm, Element
+from support.sam_applications import http
 
 PROGRAM: Final = Path(__file__).with_name("question_page.mjs")
 
@@ -58,17 +57,12 @@ def visit_page(
 
 
 def _open(link: str) -> BrowserForm:
-    with urlopen(link) as response:
-        return BrowserForm(response.read().decode())
+    return BrowserForm(http(link).body.decode())
 
 
 def _post(link: str, body: str) -> None:
-    request = Request(link.partition("?")[0], body.encode(), HEADERS)
-    try:
-        with urlopen(request) as response:
-            assert response.status == 200
-    except HTTPError as error:
-        raise AssertionError(f"{error.code}: {error.read().decode()}") from None
+    answer = http(link.partition("?")[0], method="POST", body=body.encode(), headers=HEADERS)
+    assert answer.status == 200, answer.body
 
 
 def _visible_names(form: BrowserForm) -> list[str]:

@@ -3,13 +3,13 @@
 import json
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES
 from mcp_roundtrip_tools.run.app import LocalApp
@@ -148,12 +148,10 @@ def http(
     url: str, *, method: str = "GET", body: bytes | None = None, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Send an HTTP request and return the response. A status of 400 or more raises nothing."""
-    request = urllib.request.Request(url, data=body, method=method, headers=dict(headers or {}))
+    request = Request(url, data=body, method=method, headers=dict(headers or {}))
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
-            return Response(
-                response.status, {k.lower(): v for k, v in response.headers.items()}, response.read()
-            )
-    except urllib.error.HTTPError as error:
-        with error:
-            return Response(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
+        answer: Any = urlopen(request, timeout=2 * WITHIN_S)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        return Response(answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read())
