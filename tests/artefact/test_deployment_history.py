@@ -7,7 +7,6 @@ the tests, so builds for other targets are compared with the configuration of th
 import io
 import re
 import subprocess
-import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import pytest
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from support import aws_account
+from support.aws_clients import REGION
 from support.deploying import BUILT_TEMPLATE, Deployer
 from support.layers import (
     LAYER,
@@ -27,13 +27,13 @@ from support.layers import (
     targets_of,
 )
 from support.project import ROOT, copy_project, functions
-from support.sam_applications import Response
+from support.sam_applications import Response, http
 from support.sam_build import NATIVE_RUNTIME, require_deployed_runtime, sam_build
 
 OPTIONS = {
     # The emulator's own address is not https, which AuthMode bearer refuses.
     "EndpointUri": "https://tools.example/mcp",
-    "LambdaAuthorizerArn": f"arn:aws:lambda:{aws_account.REGION}:000000000000:function:authorizer",
+    "LambdaAuthorizerArn": f"arn:aws:lambda:{REGION}:000000000000:function:authorizer",
     "PrincipalContextKey": "user",
 }
 """Options of the platform in all deployments. The settings of another mode are ignored."""
@@ -254,6 +254,5 @@ def assert_layer_fits(deployer: Deployer, runtime: str, architecture: str) -> No
 def compiled_for(deployer: Deployer, layer: str) -> tuple[set[str], set[str]]:
     """Return the runtimes and architectures of the extension modules in a version of the layer."""
     found = deployer.cloud.client("lambda").get_layer_version_by_arn(Arn=layer)
-    with urllib.request.urlopen(found["Content"]["Location"], timeout=20) as response:
-        archive = zipfile.ZipFile(io.BytesIO(response.read()))
+    archive = zipfile.ZipFile(io.BytesIO(http(found["Content"]["Location"]).body))
     return targets_of((name, archive.read(name)) for name in archive.namelist() if name.endswith(".so"))

@@ -20,7 +20,6 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.command import Invoke
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import dynamodb_clients, kms_clients, lambda_emulator, skips
-from support.aws_account import REGION
 from support.extension_schemas import assert_valid
 from support.lambda_emulator import Artefact, Environment, started
 from support.lambda_runtime import runtime
@@ -65,7 +64,6 @@ def variables(account):
             "MCP_TASK_TABLE": dynamodb_clients.new_table(tables),
             "APPROVAL_TABLE": dynamodb_clients.new_table(tables),
             **account.variables,
-            "AWS_REGION": REGION,
         }
 
 

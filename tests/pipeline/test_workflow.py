@@ -24,7 +24,8 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_programs, sam_build
 from support.api_gateway_proxy import api_gateway_proxy
-from support.aws_account import REGION, Cloud, Stack, running
+from support.aws_account import Cloud, Stack, running
+from support.aws_clients import REGION
 from support.github_repository import GitHub
 from support.layers import LAYER, share_layers
 from support.project import ROOT, copy_project

@@ -21,19 +21,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import boto3
 import yaml
 
 from mcp_roundtrip.tasks.model import TASK
 from mcp_roundtrip_tools.run.services.ministack import serve_ministack
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_programs, sam_build
+from support.aws_clients import FUNCTION, boto3_client
 from support.project import ROOT
 from support.sam_build import Built
-
-REGION = "us-east-1"
-CREDENTIALS = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
-"""Credentials of the account's root user, who has all permissions."""
 
 APP = f"{ROOT / 'tests/artefact/ministack_app.py'}:app"
 VARIABLES = {"AUTH": "true", "PATH": os.environ["PATH"]}
@@ -49,22 +45,14 @@ class Cloud:
     @property
     def variables(self) -> dict[str, Any]:
         """The environment variables with which programs use the account as its root user."""
-        return {
-            "AWS_ENDPOINT_URL": self.url,
-            "AWS_ACCESS_KEY_ID": CREDENTIALS["aws_access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": CREDENTIALS["aws_secret_access_key"],
-            "AWS_DEFAULT_REGION": REGION,
-        }
+        return {"AWS_ENDPOINT_URL": self.url, **FUNCTION}
 
     def client(self, service: str) -> Any:
         """Return a boto3 client of the account's root user."""
-        return _client(self.url, service)
+        return _client(service, self.url)
 
 
-@cache
-def _client(url: str, service: str) -> Any:
-    make_client: Any = boto3.client  # the stubs demand the name of the service as a literal
-    return make_client(service, endpoint_url=url, **CREDENTIALS)
+_client = cache(boto3_client)
 
 
 @dataclass(frozen=True)

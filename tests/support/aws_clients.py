@@ -33,6 +33,13 @@ KINDS = tuple(CLIENTS)
 DEFAULT_KIND = os.environ.get("MCP_AWS_CLIENT", "signed")
 
 
+def boto3_client(service: str, endpoint_url: str | None, **options: Any) -> Any:
+    """Return a boto3 client of an emulator: of the root user, who has all permissions."""
+    create: Any = boto3.client  # the stubs demand the name of the service as a literal
+    names = {"aws_access_key_id": "test", "aws_secret_access_key": "test", "region_name": REGION}
+    return create(service, endpoint_url=endpoint_url, **names, **options)
+
+
 class EmulatedService:
     """A client of one kind for the code under test, and a boto3 client for everything else.
 
@@ -73,15 +80,7 @@ class EmulatedService:
     @cached_property
     def _boto3(self) -> Any:
         """Made when it is used: many tests use only a signed client, which takes a hundredth of the time."""
-        create: Any = boto3.client  # the stubs demand the name of the service as a literal
-        return create(
-            self._service,
-            region_name=REGION,
-            endpoint_url=self._endpoint_url,
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=self._config,
-        )
+        return boto3_client(self._service, self._endpoint_url, config=self._config)
 
     def _count(self, service: str, operation: str) -> None:
         self.requests[operation] += 1

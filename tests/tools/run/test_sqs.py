@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
 
@@ -15,6 +14,7 @@ from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.run.observation.records import Cause, caused_by, current_cause
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Queue
+from support.aws_clients import boto3_client
 from support.manual_timers import ManualTimers
 from support.sam_applications import wait_until
 
@@ -77,9 +77,7 @@ def serving(reader, timers):
             return queues.respond(request)
 
     server = HttpServer(respond).start()
-    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
-    client = boto3.client("sqs", endpoint_url=server.url, region_name="us-east-1", **keys)
-    with closing(client), closing(server), closing(timers):
+    with closing(boto3_client("sqs", server.url)) as client, closing(server), closing(timers):
         yield client
 
 
