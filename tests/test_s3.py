@@ -26,12 +26,6 @@ CSV = b"id;price\n1;9.50\n"
 REPORT = Stored("reports/key", "report.csv", "text/csv", len(CSV))
 
 
-@pytest.fixture(scope="module")
-def endpoint():
-    with serve_ministack({"SERVICES": "s3"}) as url:
-        yield url
-
-
 @pytest.fixture(scope="module", autouse=True)
 def credentials():
     with pytest.MonkeyPatch.context() as patched:
@@ -43,10 +37,9 @@ def credentials():
 
 
 @pytest.fixture(scope="module")
-def client(endpoint):
-    connected = s3_client(REGION, endpoint)
-    yield connected
-    connected.close()
+def client():
+    with serve_ministack({"SERVICES": "s3"}) as url, closing(s3_client(REGION, url)) as connected:
+        yield connected
 
 
 @pytest.fixture(scope="module")

@@ -107,12 +107,6 @@ def bearer(services):
     return Deployment(server, settings={"MCP_TOKEN_ISSUER": issuer.issuer, **keys})
 
 
-@pytest.fixture(scope="module")
-def anonymous(services):
-    """Return a deployment with three settings, whose callers are anonymous."""
-    return Deployment(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
-
-
 @pytest.mark.parametrize("name", ENDPOINTS)
 def test_three_settings_are_enough_for_tokens_and_questions(name, bearer, token_for):
     uri, send = ENDPOINTS[name]
@@ -176,7 +170,8 @@ def ports_of(deployment: Deployment, uri: str | None) -> Ports:
     return for_endpoint(uri)
 
 
-def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(anonymous):
+def test_the_ports_of_an_endpoint_are_kept_and_their_number_is_limited(services):
+    anonymous = Deployment(server, settings={"MCP_AUTH_MODE": "none", **services[1]})
     uris = [f"https://{HOST}/{number}" for number in range(wiring.MAX_ENDPOINTS + 1)]
     first, second = (ports_of(anonymous, uris[0]) for _ in range(2))
     assert first is second

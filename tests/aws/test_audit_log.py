@@ -22,10 +22,6 @@ from support.fake_kms import serve as serve_kms
 GROUP = "shop-audit"
 
 
-def client_of(name: str, url: str) -> AwsClient:
-    return AwsClients(environment={**FUNCTION, "AWS_ENDPOINT_URL": url}).client(name)
-
-
 @pytest.fixture
 def logs():
     return FakeLogs(lambda group: group == GROUP)
@@ -83,7 +79,7 @@ def test_each_environment_derives_the_same_key_with_one_call():
     kms = FakeKms()
     kms.CreateAlias(AliasName="alias/shop-audit", TargetKeyId=kms.import_key(bytes(32)).rpartition("/")[2])
     with serve_kms(kms) as served:
-        client = client_of("kms", served.url)
+        client = AwsClients(environment={**FUNCTION, "AWS_ENDPOINT_URL": served.url}).client("kms")
         keys = [hash_key_of(client) for _ in range(2)]
         assert keys[0]() == keys[0]() == keys[1]()
         assert kms.calls["GenerateMac"] == 2

@@ -43,10 +43,6 @@ COMMON_CODES = {
 } - {"ReplicatedWriteConflictException"}  # only of the operations whose models have it
 
 
-def codes(model):
-    return sorted(COMMON_CODES | {shape.name for shape in model.error_shapes})
-
-
 def statuses(model, code):
     """Return the HTTP statuses with which AWS can answer: a modelled error has its own."""
     modelled = {shape.name: shape.metadata.get("error") for shape in model.error_shapes}
@@ -78,7 +74,8 @@ def oracle(model, error, attempt, random):
 @given(data=st.data())
 def test_botocore_makes_the_same_decision(name, data):
     model = MODELS[name]
-    code = data.draw(st.sampled_from(codes(model)))
+    codes = sorted(COMMON_CODES | {shape.name for shape in model.error_shapes})
+    code = data.draw(st.sampled_from(codes))
     error = AwsError(code, status=data.draw(statuses(model, code)))
     attempt = data.draw(st.integers(1, 4))
     share = data.draw(st.integers(0, 2**53 - 1)) / 2**53  # what `kernel_random` returns

@@ -16,7 +16,7 @@ import platform
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,10 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     expected = {} if options.record else EXPECTED
-    chosen = {target: selected(target, options.scenarios) for target in TARGETS}
+    only = options.scenarios
+    chosen = {target: [each for each in target.scenarios if not only or each in only] for target in TARGETS}
     rows = {target: run(target, suite, names, expected) for target, names in chosen.items() if names}
     report(rows)
-    if any(row.problems for row in _flat(rows)):
+    if any(row.problems for of_target in rows.values() for row in of_target):
         print(f"\nWhat the suite and the functions said: {CACHE / 'results'}")
         return 1
     if options.record:
@@ -66,10 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.scenarios:
         publish(results_of(rows))
     return 0
-
-
-def selected(target: Target, only: Sequence[str]) -> list[str]:
-    return [scenario for scenario in target.scenarios if not only or scenario in only]
 
 
 def run(
@@ -141,10 +138,6 @@ def publish(results: Mapping[str, Any]) -> None:
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(page(results, NOT_RUN))
     BADGE.write_text(badge(results))
-
-
-def _flat(rows: Mapping[Target, Iterable[Row]]) -> list[Row]:
-    return [row for of_target in rows.values() for row in of_target]
 
 
 def _free_port() -> int:

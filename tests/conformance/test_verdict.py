@@ -1,17 +1,14 @@
-from typing import Any
-
 import pytest
 
 from conformance.verdict import Row, judge
 
 
-def check(status: str, check_id: str = "a") -> dict[str, Any]:
-    return {"id": check_id, "status": status, "description": "what is checked"}
-
-
 def judged(*statuses: str, at_least: int = 0, **excused: str) -> Row:
     """Judge checks with these statuses, whose ids are the letters from a on."""
-    checks = [check(status, check_id) for check_id, status in zip("abcd", statuses, strict=False)]
+    checks = [
+        {"id": check_id, "status": status, "description": "what is checked"}
+        for check_id, status in zip("abcd", statuses, strict=False)
+    ]
     return judge("scenario", checks, excused=excused, at_least=at_least)
 
 

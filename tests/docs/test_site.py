@@ -41,10 +41,6 @@ def location(page: Path) -> Path:
     return name.parent if name.name == "index" else name
 
 
-def built(site: Path, page: Path) -> str:
-    return (site / location(page) / "index.html").read_text("utf-8")
-
-
 class Elements(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -65,7 +61,7 @@ def test_each_page_has_what_github_shows_and_loads_nothing_from_another_host(sit
     )
     different = {}
     for page in PAGES:
-        html = built(site, page)
+        html = (site / location(page) / "index.html").read_text("utf-8")
         assert loaded.findall(html) == [], page  # nothing is of another host
         [article] = re.findall(r"<article.*?</article>", html, re.DOTALL)
         content = re.sub(r"<aside.*?</aside>", "", article, flags=re.DOTALL)

@@ -1,6 +1,5 @@
 """Questions that only the user may answer: answers count only after the client received the question."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -44,13 +43,9 @@ CONFIRMATIONS: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-def of(model: Any, **options: Any) -> Callable[[Context], Any]:
-    return lambda ctx: ctx.elicit("question", "Well?", model, **options)
-
-
 @pytest.mark.parametrize(("model", "answer"), CONFIRMATIONS, ids=str)
 def test_a_confirmation_sent_before_its_question_is_ignored(model, answer):
-    call = Passes(of(model))
+    call = Passes(lambda ctx: ctx.elicit("question", "Well?", model))
     assert asked(call(question=answer)).keys() == {"question"}
     assert not isinstance(call(question=answer), NeedsInput)
 

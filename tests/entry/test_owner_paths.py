@@ -42,10 +42,6 @@ def with_caller(event):
     return with_context(event, authorizer=callers.authorizer(AuthMode.JWT, "alice"))
 
 
-def body(response):
-    return json.loads(response["body"])
-
-
 @pytest.mark.parametrize("source", HTTP_SOURCES)
 @pytest.mark.parametrize("path", ["/tools/owner", "/base/path/tools/owner"])
 def test_the_owner_gets_the_event_and_its_response_is_returned_as_it_is(source, path, deployment):
@@ -80,7 +76,7 @@ def test_a_path_that_no_owner_has_does_not_exist(path, deployment):
 )
 def test_a_front_door_below_tools_is_found_by_its_audience(audience, path, owned, unknown):
     deployment = behind_door(audience)
-    assert "result" in body(send(deployment, with_caller(post(path, message("tools/list")))))
+    assert "result" in json.loads(send(deployment, with_caller(post(path, message("tools/list"))))["body"])
     send(deployment, with_caller(post(owned, CALL)))
     assert len(deployment.forwarded) == 1
     assert send(deployment, with_caller(post(unknown, CALL)))["statusCode"] == 404

@@ -45,10 +45,6 @@ def call(tool, session_id, *, version="2025-11-25", **meta):
     return client.request("tools/call", name=tool, arguments={}, _meta=meta)
 
 
-def described(session_id, **given):
-    return result_of(call("describe_client", session_id, **given))
-
-
 def result_of(response):
     assert response.status == 200
     return json.loads(text(read_messages(response)[-1]["result"]))
@@ -67,7 +63,7 @@ def test_initialize_agrees_to_a_served_version_and_offers_the_latest_to_others(o
     "session_id", [None, "", "x", "550e8400-e29b-41d4-a716-446655440000", "é", "A" * 100_000]
 )
 def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_id):
-    assert described(session_id) == {"client": {}, "urls": True, "apps": False}
+    assert result_of(call("describe_client", session_id)) == {"client": {}, "urls": True, "apps": False}
 
 
 def test_log_messages_have_the_level_that_the_client_named():

@@ -39,10 +39,6 @@ def valid(outcome: Outcome) -> ValidRequest:
     return outcome
 
 
-def without(name: str) -> dict[str, Any]:
-    return {member: value for member, value in META.items() if member != name}
-
-
 def test_a_valid_request_has_all_declared_members_and_a_notification_needs_none() -> None:
     route = valid(run(message("tools/list", id="x", meta={**META, "progressToken": 3, LOG_LEVEL: "info"})))
     assert (route.id, route.method) == ("x", "tools/list")
@@ -80,7 +76,8 @@ def test_a_field_of_the_wrong_type_is_invalid_params(change: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("name", [CLIENT, LOG_LEVEL, "progressToken", "traceparent", "baggage"])
 def test_an_optional_field_that_is_null_counts_as_absent(name: str) -> None:
-    absent, null = (run(message("tools/list", meta=meta)) for meta in (without(name), {**META, name: None}))
+    without = {member: value for member, value in META.items() if member != name}
+    absent, null = (run(message("tools/list", meta=meta)) for meta in (without, {**META, name: None}))
     assert valid(null).meta == valid(absent).meta
 
 

@@ -53,10 +53,6 @@ def client(version, through_door, has_table):
     return app(version, through_door=through_door, has_table=has_table)
 
 
-def requests(result):
-    return result["_meta"][QUESTIONS]["requests"]
-
-
 def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state(client):
     asked = client.call("order", item="tea")
     questions = asked["_meta"][QUESTIONS]
@@ -67,7 +63,7 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     assert questions["requests"]["count"]["params"]["requestedSchema"]["required"] == ["value"]
     assert (questions["tool"], questions["arguments"]) == ("order", {"item": "tea"})
     again = client.answer_in_app(asked, count=3)
-    assert (app_status(again), list(requests(again))) == ("asking", ["sure"])
+    assert (app_status(again), list(again["_meta"][QUESTIONS]["requests"])) == ("asking", ["sure"])
     done = client.answer_in_app(again, sure=True)
     assert (app_status(done), done["structuredContent"]) == ("complete", {"sent": 3})
     assert ran == ["reserve", "charge", "send"]

@@ -21,11 +21,6 @@ def one() -> str:
     return "x"
 
 
-def forwarded(*members, **named):
-    """Return the context of a call that a front door forwarded."""
-    return LambdaContext(custom=Forwarded(*members, **named).custom())
-
-
 @pytest.mark.parametrize(
     "context",
     [
@@ -67,7 +62,8 @@ def test_the_longest_server_name_fits_into_a_client_context(letter):
 )
 def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, deployed, differ):
     owner = Deployment(server_of(one), user=None, replaced_ports={"catalog_digest": lambda: deployed})
-    owner.invoke(call("one"), forwarded(catalog_digest=cataloged))
+    forwarded = Forwarded(catalog_digest=cataloged)
+    owner.invoke(call("one"), LambdaContext(custom=forwarded.custom()))
     assert ("catalog_drift" in owner.events) is differ
 
 

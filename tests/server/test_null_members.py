@@ -82,10 +82,6 @@ def test_an_answer_of_the_official_types_counts_with_its_nulls(tool, key, result
     assert null.journal == absent.journal
 
 
-def ask(method, params):
-    return Deployment(server, user=None, has_table=False).send(message(method, meta=None, **params))
-
-
 def official_meta(**capabilities):
     given = {**META, "io.modelcontextprotocol/clientCapabilities": capabilities}
     return types.RequestMetaObject.model_validate(given)
@@ -113,7 +109,9 @@ def requests():
 @pytest.mark.parametrize(("method", "params"), list(requests()))
 def test_a_request_of_the_official_types_is_served_with_its_nulls(method, params):
     assert with_nulls(params) != without_nulls(params)
-    null, absent = (ask(method, dump(params)) for dump in (with_nulls, without_nulls))
+    client = Deployment(server, user=None, has_table=False)
+    requests = [message(method, meta=None, **dump(params)) for dump in (with_nulls, without_nulls)]
+    null, absent = map(client.send, requests)
     assert (null.status, shape(null)) == (absent.status, shape(absent))
 
 

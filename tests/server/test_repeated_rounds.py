@@ -254,9 +254,6 @@ def test_a_round_whose_parked_call_became_a_task_gets_that_task(parked, sign_in)
     assert client.post_call("signs_in", **again)["result"]["taskId"] == task["taskId"]
     assert [pk.partition("#")[2] for _, pk in client.sent] == [task["taskId"]]
     assert parked.post_call("signs_in", **again)["error"]["code"] == -32021
-    other = client.by(replaced_ports={"tasks": lambda: in_other_dialect(client.table)})
+    in_other_dialect = structs.replace(client.table.tasks(), dialect="sep-2322")
+    other = client.by(replaced_ports={"tasks": lambda: in_other_dialect})
     assert other.post_call("signs_in", **again)["error"]["code"] == -32602
-
-
-def in_other_dialect(table):
-    return structs.replace(table.tasks(), dialect="sep-2322")

@@ -140,12 +140,8 @@ def test_a_question_on_the_page_is_asked_twenty_times_over_all_tasks_of_the_call
     assert ran == ["created"]
 
 
-@pytest.fixture
-def askable(deployment):
-    return deployment.by(capabilities=ASKABLE)
-
-
-def test_an_open_question_is_not_asked_again_when_another_branch_wakes(askable):
+def test_an_open_question_is_not_asked_again_when_another_branch_wakes(deployment):
+    askable = deployment.by(capabilities=ASKABLE)
     task_id = askable.run_task("naps")
     for _ in range(MAX_ASKED - 1):
         asked = askable.poll(task_id)["inputRequests"]

@@ -150,11 +150,6 @@ def test_a_renewal_is_due_late_in_the_lifetime_and_before_its_last_twelfth(start
     assert len({renewal_time(0, 3600, number / 100) for number in range(100)}) == 100
 
 
-@pytest.fixture
-def clock():
-    return FakeClock()
-
-
 def failing(clock, seconds):
     """Return a call that takes `seconds` and fails."""
 
@@ -169,9 +164,8 @@ def failing(clock, seconds):
     ("first_s", "pauses_s"), [(FIRST_RETRY_S, [1, 2, 4, 8, 16, 32, 60, 60]), (RENEWAL_RETRY_S, [60, 60])]
 )
 @pytest.mark.parametrize("seconds", [0, 6, 600])
-def test_pauses_after_failures_grow_up_to_a_minute_unless_the_clock_is_set_back(
-    clock, seconds, first_s, pauses_s
-):
+def test_pauses_after_failures_grow_up_to_a_minute_unless_the_clock_is_set_back(seconds, first_s, pauses_s):
+    clock = FakeClock()
     backoff = Backoff(clock, first_s)
     with pytest.raises(ZeroDivisionError):
         backoff.attempt(lambda: 1 / 0)  # no error of a key service

@@ -18,17 +18,12 @@ def app():
         yield running
 
 
-@pytest.fixture(scope="module")
-def issuer(app):
-    assert app.issuer is not None
-    return app.issuer
-
-
 def claims_of(token: str) -> dict[str, Any]:
     return dict(jwt.decode(token, options={"verify_signature": False}))
 
 
-def test_a_token_has_the_claims_of_rfc_9068(app, issuer):
+def test_a_token_has_the_claims_of_rfc_9068(app):
+    issuer = app.issuer
     token = issuer.token("ada")
     assert jwt.get_unverified_header(token)["typ"] == "at+jwt"
     claims = claims_of(token)
