@@ -15,6 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.aws.client_interface import AwsError
+from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.entry.worker import work
 from mcp_roundtrip.internal_errors import StoreError
@@ -28,6 +30,7 @@ from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, Invo
 from mcp_roundtrip_tools.run.http.messages import Request
 from mcp_roundtrip_tools.run.services.sqs import Queues
 from mcp_roundtrip_tools.template.model import Function, Queue
+from support.aws_clients import OneClient
 from support.client_requests import accepted
 from support.manual_timers import ManualTimers
 from support.stored_tasks import CALL
@@ -40,6 +43,7 @@ TIMEOUT_S = 900
 LIMIT_S = 3 * 3600
 POLL_S = 5
 FUNCTION = Function("Worker", "", Path("/"), (), {}, TIMEOUT_S, 1024)
+QUEUE_URL = "/Tasks"
 QUEUE = Queue("Tasks", "Worker", visibility_timeout_s=930, max_receives=12)
 
 
@@ -159,7 +163,8 @@ class World:
             lambda: functions, self.run_worker, lambda arn, body: True, self.timers, lambda line: None
         )
         self.queues = Queues(lambda: queues, self.run_worker, lambda line: None, self.timers)
-        self.tasks = Tasks(self.store, self, self.now_ms)
+        self.dispatcher = AwsDispatcher(OneClient(self), self.now_ms, QUEUE_URL)
+        self.tasks = Tasks(self.store, self.dispatcher, self.now_ms)
 
     def now_ms(self) -> int:
         return round(self.timers.now_s() * 1000)
@@ -171,7 +176,7 @@ class World:
             call,
             Owner(None, None, "flow"),
             Journal("flow"),
-            worker="w",
+            worker=QUEUE_URL if self.delivery == "queue" else "arn:worker",
             capabilities={"elicitation": {}},
             ttl_ms=LIMIT_S * 1000,
         ).pk
@@ -203,37 +208,30 @@ class World:
             if key.startswith(ENTRY)
         }
 
-    # -- the dispatcher -----------------------------------------------------------------------------------
+    # -- Lambda and SQS, for the dispatcher ---------------------------------------------------------------
 
-    def dispatch(self, worker: str, pk: str) -> None:
-        if self.delivery == "queue":
-            self.sqs("SendMessage", MessageBody=json.dumps({"task": pk, "queue": QUEUE.name}))
-            return
-        accepted_invocation = InvokeRequest(FUNCTION.name, json.dumps({"task": pk}).encode())
-        for _ in range(self.deliveries):
-            self.invocations.accept(accepted_invocation)
-
-    def dispatch_at(self, worker: str, pk: str, at_ms: int) -> None:
-        delay_s = min(-(-max(at_ms - self.now_ms(), 0) // 1000), 900)
-        body = json.dumps({"task": pk, "queue": QUEUE.name, "wake": at_ms})
-        self.sqs("SendMessage", MessageBody=body, DelaySeconds=delay_s)
-
-    def hide_message(self, queue: str, receipt_handle: str, duration_s: int) -> None:
-        self.sqs("ChangeMessageVisibility", ReceiptHandle=receipt_handle, VisibilityTimeout=duration_s)
-
-    def sqs(self, operation: str, **parameters: Any) -> None:
-        body = json.dumps({"QueueUrl": f"/{QUEUE.name}", **parameters}).encode()
-        request = Request("POST", "/", (("x-amz-target", f"AmazonSQS.{operation}"),), body)
-        response = self.queues.respond(request)
+    def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
+        if operation == "Invoke":
+            invocation = InvokeRequest(FUNCTION.name, parameters["Payload"])
+            for _ in range(self.deliveries):
+                self.invocations.accept(invocation)
+            return {}
+        target = ("x-amz-target", f"AmazonSQS.{operation}")
+        response = self.queues.respond(Request("POST", "/", (target,), json.dumps(parameters).encode()))
         if response.status != 200:
-            raise StoreError(json.loads(response.body)["__type"])
+            raise AwsError(json.loads(response.body)["__type"])
+        return {}
+
+    def close(self) -> None: ...
 
     # -- workers ------------------------------------------------------------------------------------------
 
     def run_worker(self, invocation: InvokeRequest) -> InvocationResult:
         worker = Worker(self.timers, invocation.request_id, self.note_loss)
         self.working.append(worker)
-        tasks = Tasks(WorkerPort(self, worker, self.store), WorkerPort(self, worker, self), self.now_ms)
+        tasks = Tasks(
+            WorkerPort(self, worker, self.store), WorkerPort(self, worker, self.dispatcher), self.now_ms
+        )
         ports = replace(
             make_ports(),
             clock=self.timers.now_s,
