@@ -18,7 +18,6 @@ from mcp_roundtrip_tools.run.app import LocalApp
 from mcp_roundtrip_tools.run.execution.runtime_api import InvocationResult, InvokeRequest
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.authorization_server import AuthorizationServer, authorization_server
 from support.forked_programs import python_of_functions
 from support.mailbox import APPROVERS, Mailbox
 from support.project import FUNCTIONS
@@ -61,30 +60,12 @@ def serve_anonymously() -> Iterator[Served]:
         yield Served(app.url(FRONT_DOOR))
 
 
-@dataclass
-class ServedWithIssuer:
-    """The URL of an application whose functions verify the tokens of this issuer."""
-
-    url: str
-    issuer: AuthorizationServer
-
-
 def unused_ports() -> Iterator[int]:
     """Yield ports that are not open, below those that the system gives to connections meanwhile."""
     for port in random.sample(range(20_000, 30_000), 100):
         with suppress(OSError):
             socket.create_server(("127.0.0.1", port)).close()
             yield port
-
-
-@contextmanager
-def serve_with_issuer() -> Iterator[ServedWithIssuer]:
-    port = next(unused_ports())
-    url = f"http://127.0.0.1:{port}{FRONT_DOOR}"
-    with authorization_server() as issuer:
-        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
-        with serve(TEMPLATE, port=port, parameters=parameters):
-            yield ServedWithIssuer(url, issuer)
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.smoke.checked_endpoint import Finding
 from mcp_roundtrip_tools.smoke.run import Call, Settings
+from support.authorization_server import authorization_server
 from support.scripted_server import Reply, respond, scripted
-from support.served_application import serve_with_issuer
+from support.served_application import FRONT_DOOR, TEMPLATE, serve, unused_ports
 from tools.smoke.conftest import findings_of
 
 WEATHER = Call("get_weather", {"location": "Hyderabad"})
@@ -15,8 +17,12 @@ METADATA = "/.well-known/oauth-authorization-server/tenant"
 
 @pytest.fixture(scope="module")
 def served():
-    with serve_with_issuer() as found:
-        yield found
+    port = next(unused_ports())
+    url = f"http://127.0.0.1:{port}{FRONT_DOOR}"
+    with authorization_server() as issuer:
+        parameters = {"AuthMode": "bearer", "TokenIssuer": issuer.issuer, "Platform.EndpointUri": url}
+        with serve(TEMPLATE, port=port, parameters=parameters):
+            yield SimpleNamespace(url=url, issuer=issuer)
 
 
 @pytest.fixture
