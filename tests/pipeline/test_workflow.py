@@ -9,10 +9,14 @@ import json
 import os
 import re
 import tarfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,12 +27,12 @@ from mcp_roundtrip_tools.deployer_policy.permissions import PERMISSIONS
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.template.yaml_reader import load
 from support import forked_programs, sam_build
-from support.api_gateway_proxy import api_gateway_proxy
 from support.aws_account import Cloud, Stack, running
 from support.aws_clients import REGION
 from support.github_repository import GitHub
 from support.layers import LAYER, share_layers
 from support.project import ROOT, copy_project
+from support.sam_applications import http
 from support.sam_build import NATIVE_RUNTIME, SAM, require_deployed_runtime
 
 PROVIDER = "arn:aws:iam::000000000000:oidc-provider/token.actions.githubusercontent.com"
@@ -98,6 +102,47 @@ def repository(folder: Path, services: Mapping[str, str]) -> Path:
             file.write(f"\n[{environment}.deploy.parameters.parameter_overrides]\n")
             file.writelines(f'{name} = "{value}"\n' for name, value in values.items())
     return copy
+
+
+NOT_FORWARDED = frozenset(
+    {"connection", "content-length", "date", "host", "proxy-connection", "transfer-encoding"}
+)
+
+
+@contextmanager
+def api_gateway_proxy(cloud: Cloud) -> Iterator[str]:
+    """Run a proxy that gives hosts of API Gateway an address, that of the emulator; yield its URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def forward(self) -> None:
+            url = urlsplit(self.path)
+            api = (url.hostname or "").partition(".")[0]
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            answer = http(
+                f"{cloud.url}/_aws/execute-api/{api}/$default{url.path}",
+                method=self.command,
+                body=body or None,
+                headers={k: v for k, v in self.headers.items() if k.lower() not in NOT_FORWARDED},
+            )
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                if name not in NOT_FORWARDED:
+                    self.send_header(name, value)
+            self.send_header("content-length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_GET = do_POST = do_DELETE = forward
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+            """Log nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
 
 
 @pytest.fixture(scope="module")
