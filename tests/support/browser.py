@@ -5,18 +5,16 @@ A pytest plugin: a test module that names it in `pytest_plugins` has its fixture
 """
 
 import fcntl
-import json
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
 
 from support import skips
+from support.interpreters import answering
 
 FOLDER = Path(__file__).parents[2] / ".cache/programs"
 PROGRAM = Path(__file__).with_name("browser.mjs")
@@ -56,19 +54,14 @@ def run_in_browser() -> Iterator[RunProgram]:
     """
     node = skips.find_node("Chromium", FOLDER / "node_modules/@sparticuz/chromium")
     run_text = [node, "--input-type=module", "--eval"]
-    variables = _unpacked(run_text)
-    with subprocess.Popen(
-        [*run_text, PROGRAM.read_text()],
-        cwd=FOLDER,
-        env=variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield partial(_run, process)
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(TIMEOUT_S)
+    with answering(*run_text, PROGRAM.read_text(), cwd=FOLDER, env=_unpacked(run_text)) as exchange:
+
+        def run(program: Path, given: Mapping[str, Any]) -> Any:
+            answer = exchange({"program": str(program), "given": given})
+            assert "error" not in answer, answer["error"]
+            return answer["value"]
+
+        yield run
 
 
 def _unpacked(run_text: Sequence[str]) -> Mapping[str, str]:
@@ -89,21 +82,6 @@ def _unpacked(run_text: Sequence[str]) -> Mapping[str, str]:
             subprocess.run([*run_text, UNPACK], cwd=FOLDER, env=variables, timeout=TIMEOUT_S, check=True)
             (UNPACKED / "complete").touch()
     return variables
-
-
-def _run(process: subprocess.Popen[str], program: Path, given: Mapping[str, Any]) -> Any:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(json.dumps({"program": str(program), "given": given}) + "\n")
-    process.stdin.flush()
-    watchdog = Timer(TIMEOUT_S, process.kill)
-    watchdog.start()
-    line = process.stdout.readline()
-    watchdog.cancel()
-    assert line, "the browser has ended"
-    answer = json.loads(line)
-    assert "error" not in answer, answer["error"]
-    return answer["value"]
 
 
 @pytest.fixture

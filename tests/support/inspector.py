@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from support.real_clients import ClientProcess, real_clients, running
+from support.interpreters import answering
+from support.real_clients import ClientProcess, real_clients
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ Inspect = Callable[..., InspectorOutput]
 def inspector() -> Iterator[Inspect]:
     """Run all commands of a module in one process (tests/clients/drivers/inspector.mjs)."""
     [client] = [each for each in real_clients() if each.id == "inspector"]
-    with running(client.command()) as started:
-        process = ClientProcess(client, started)
+    with answering(*client.command()) as exchange:
+        process = ClientProcess(client, exchange)
 
         def inspected(configuration: Any, *arguments: str) -> InspectorOutput:
             done = process.run("command", {"configuration": configuration, "args": arguments})

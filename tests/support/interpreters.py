@@ -1,9 +1,13 @@
-"""Programs that run to their end, and the modules in site/ with which processes start."""
+"""Programs that run to their end or answer lines, and the modules in site/ with which processes start."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 SITE = Path(__file__).with_name("site")
@@ -30,3 +34,39 @@ def run_program(
     done = run(sys.executable, "-c", program, *arguments, env=environment, input=stdin)
     assert done.returncode == 0, done.stderr
     return done
+
+
+SILENCE_S = 90
+"""The longest a program may be silent: a few seconds, but for a busy computer. Some poll without an end."""
+
+STOP_S = 10
+"""The longest a program may take to end after its standard input ended."""
+
+
+@contextmanager
+def answering(*command: str | Path, **options: Any) -> Iterator[Callable[[Any], Any]]:
+    """Run a program until the block ends; yield a function that sends it JSON, and returns its answer."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, **options) as process:
+        sent, received = process.stdin, process.stdout
+        assert sent is not None
+        assert received is not None
+
+        def exchange(message: Any) -> Any:
+            sent.write(json.dumps(message) + "\n")
+            sent.flush()
+            watchdog = Timer(SILENCE_S, process.kill)
+            watchdog.start()
+            line = received.readline()
+            watchdog.cancel()
+            assert line, f"the program ended with status {process.wait(STOP_S)}"
+            return json.loads(line)
+
+        try:
+            yield exchange
+        finally:
+            sent.close()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()

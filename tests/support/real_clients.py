@@ -5,30 +5,23 @@ A test talks to it in JSON lines (tests/clients/drivers/lines.py).
 
 import json
 import os
-import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
 
 from support import skips
 from support.client_pins import pinned_versions
+from support.interpreters import answering
 from support.project import ROOT
 
 FOLDER = ROOT / "tests/clients"
 DRIVERS = FOLDER / "drivers"
-
-STOP_S = 10
-"""The longest a process may take to end after its standard input ended."""
-
-SILENCE_S = 60
-"""The longest a driver may be silent: a second, but for a busy computer. Some clients poll without an end."""
 
 Answer = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """An `ElicitResult`, or a function that makes one of the parameters of the question."""
@@ -112,8 +105,8 @@ class Called:
 class ClientProcess:
     """A client in its process: it connects as often as a test wants, to one server at a time."""
 
-    def __init__(self, client: RealClient, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, client: RealClient, exchange: Callable[[Any], Any]) -> None:
+        self._exchange = exchange
         self._driver = Path(client.driver).stem
 
     @contextmanager
@@ -146,45 +139,15 @@ class ClientProcess:
     def _send(
         self, command: str, given: Mapping[str, Any], answers: Sequence[Answer] = ()
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
-        self._write({command: given})
+        message = self._exchange({command: given})
         asked: list[Mapping[str, Any]] = []
         remaining = list(answers)
-        while True:
-            message = self._read()
-            if "asked" not in message:
-                return message, tuple(asked)
+        while "asked" in message:
             question = message["asked"]
             asked.append(question)
             answer = remaining.pop(0) if remaining else {"action": "cancel"}
-            self._write(answer(question) if callable(answer) else answer)
-
-    def _write(self, message: Mapping[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        watchdog = Timer(SILENCE_S, self._process.kill)
-        watchdog.start()
-        line = self._process.stdout.readline()
-        watchdog.cancel()
-        assert line, f"the driver ended with status {self._process.wait(STOP_S)}"
-        return dict(json.loads(line))
-
-
-@contextmanager
-def running(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            message = self._exchange(answer(question) if callable(answer) else answer)
+        return message, tuple(asked)
 
 
 @pytest.fixture(params=real_clients(), ids=lambda client: client.id)
@@ -200,10 +163,10 @@ def process_of() -> Iterator[Callable[[RealClient], ClientProcess]]:
     with ExitStack() as stack:
 
         @cache
-        def process(command: tuple[str, ...]) -> subprocess.Popen[str]:
-            return stack.enter_context(running(command))
+        def process(*command: str) -> Callable[[Any], Any]:
+            return stack.enter_context(answering(*command))
 
-        yield lambda client: ClientProcess(client, process(tuple(client.command())))
+        yield lambda client: ClientProcess(client, process(*client.command()))
 
 
 @pytest.fixture
