@@ -35,11 +35,6 @@ def key(kms, arn, clock):
     return KmsKey(kms, arn, clock)
 
 
-@pytest.fixture
-def signer(kms, key):
-    return KmsSigner(kms, key)
-
-
 @pytest.mark.parametrize(("size", "message_type"), [(4096, "RAW"), (4097, "DIGEST")])
 def test_a_message_over_the_raw_limit_is_signed_by_its_digest(size, message_type):
     message_types = []
@@ -90,13 +85,13 @@ STATES = {
 
 @pytest.mark.parametrize(("happens", "reason"), STATES.values(), ids=STATES)
 def test_a_key_that_kms_refuses_is_an_error_with_the_aws_error_code(
-    strict_kms, kms, signer, key, arn, happens, reason
+    strict_kms, kms, key, arn, happens, reason
 ):
     key.trusted_public_half()
     mac_arn = mac_key(kms)
     happens(strict_kms, arn)
     with fails_with(reason):
-        signer.sign(b"x")
+        KmsSigner(kms, key).sign(b"x")
     assert key.trusted_public_half(), "checking works while KMS does not sign"
     with fails_with(reason):
         KmsKey(kms, arn, FakeClock()).trusted_public_half()

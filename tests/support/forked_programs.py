@@ -46,16 +46,14 @@ def python_of_sam() -> Path:
     """Return the interpreter of sam. Its server ends with this process."""
     commands = [f"samcli.commands.{each}.command" for each in ("build", "deploy", "package")]
     return _serve(
-        SAM.with_name("python"), "python", [*commands, "samcli.lib.translate.sam_template_validator"]
+        *commands, "samcli.lib.translate.sam_template_validator", interpreter=SAM.with_name("python")
     )
 
 
 @cache
 def python_of_deploy() -> Path:
     """Return an interpreter for `-m mcp_roundtrip_tools.deploy`. Its server ends with this process."""
-    return _serve(
-        Path(sys.executable), "python", ["mcp_roundtrip_tools.deploy.deployment", "botocore.client"]
-    )
+    return _serve("mcp_roundtrip_tools.deploy.deployment", "botocore.client")
 
 
 @cache
@@ -64,8 +62,7 @@ def python_of_calls() -> Path:
 
     The server ends with this process.
     """
-    commands = [f"mcp_roundtrip_tools.{each}.command" for each in ("call", "run")]
-    return _serve(Path(sys.executable), "python", commands)
+    return _serve("mcp_roundtrip_tools.call.command", "mcp_roundtrip_tools.run.command")
 
 
 def install(folder: Path, python: Path) -> None:
@@ -97,15 +94,15 @@ def python_of_functions(site: str = "") -> str:
     # What the runtime's client imports, except its C++ part, which reads its address when it is imported.
     runtime = ["awslambdaric.lambda_runtime_log_utils", "awslambdaric.lambda_runtime_marshaller"]
     modules = [*(each.name for each in package), *runtime, "mcp_roundtrip_tools.catalog.catalog"]
-    return str(_serve(Path(sys.executable), "python", modules, site=site))
+    return str(_serve(*modules, site=site))
 
 
-def _serve(interpreter: Path, name: str, modules: list[str], site: str = "fast_yaml") -> Path:
+def _serve(*modules: str, interpreter: str | Path = sys.executable, site: str = "fast_yaml") -> Path:
     """Start a server that has imported modules, and return an interpreter that runs in a fork of it.
 
     The server starts with the module in `site`.
     """
-    folder = tempfile.TemporaryDirectory(prefix=f"{name}-")
+    folder = tempfile.TemporaryDirectory(prefix="python-")
     path = Path(folder.name, "socket")
     server = subprocess.Popen(
         [interpreter, SERVER, path, *modules],
@@ -123,10 +120,10 @@ def _serve(interpreter: Path, name: str, modules: list[str], site: str = "fast_y
     atexit.register(stop)
     end = time.monotonic() + START_S
     while not path.exists():
-        assert server.poll() is None, f"the server of {name} ended"
-        assert time.monotonic() < end, f"the server of {name} does not answer"
+        assert server.poll() is None, f"the server of {modules[0]} ended"
+        assert time.monotonic() < end, f"the server of {modules[0]} does not answer"
         time.sleep(0.02)
-    return _client(Path(folder.name, name), path)
+    return _client(Path(folder.name, "python"), path)
 
 
 def _client(program: Path, server: Path, *first: str) -> Path:

@@ -40,13 +40,13 @@ def no_step_ran() -> None:
     meanwhile.clear()
 
 
-def task_server(body: Callable[[Context], Any], ttl_ms: int = 24 * 3_600_000, **options: Any) -> Server:
+def task_server(body: Callable[[Context], Any], **options: Any) -> Server:
     """Return a server whose tool `works` runs a body as a task."""
     server = Server("works", **options)
 
     @server.tool(task="required")
     def works(ctx: Context) -> Any:
-        ctx.run_as_task(ttl_ms=ttl_ms)
+        ctx.run_as_task(ttl_ms=24 * 3_600_000)
         return body(ctx)
 
     return server
