@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-_FIELDS: dict[str, Any] = {f"field_{number}": (int, ...) for number in range(40)}
-Wide: Any = create_model("Wide", **_FIELDS)
-"""Forty required members: forty errors for each empty object."""
+
+def integers(model: str, names: Iterable[str]) -> Any:
+    """Return a model of required integers: each is an error for each empty object."""
+    fields: dict[str, Any] = dict.fromkeys(names, (int, ...))
+    return create_model(model, **fields)
+
+
+Wide = integers("Wide", (f"field_{number}" for number in range(40)))
 
 
 class Folder(BaseModel):
@@ -28,8 +34,7 @@ class Archive(BaseModel):
 Node = Annotated[Folder | Archive, Field(discriminator="kind")]
 
 
-_MANY: dict[str, Any] = {f"field_{number}": (int, ...) for number in range(400)}
-Record: Any = create_model("Record", **_MANY)
+Record = integers("Record", (f"field_{number}" for number in range(400)))
 """So many required members that a short list of empty objects has half a million errors."""
 
 
@@ -45,5 +50,4 @@ def choices(levels: int) -> Any:
 
 def alike(count: int) -> Any:
     """Return a union of models of which no two have a field in common."""
-    fields: list[dict[str, Any]] = [{f"a{number}": (int, ...)} for number in range(count)]
-    return reduce(or_, (create_model(f"Alike{number}", **each) for number, each in enumerate(fields)))
+    return reduce(or_, (integers(f"Alike{number}", [f"a{number}"]) for number in range(count)))

@@ -6,18 +6,24 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPConnection
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp_roundtrip_tools.run.http.messages import Request, Response
 from mcp_roundtrip_tools.run.http.server import HttpServer
 from support.aws_clients import DEFAULT_KIND, EmulatedService
+from support.sam_applications import http
 
 JSON = "application/x-amz-json-1.0"
 
 
 client: Callable[..., Any] = partial(EmulatedService, "dynamodb")
+
+
+TABLE = {
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+}
+"""CloudFormation properties of the tables of tasks and approvals."""
 
 
 def new_table(dynamodb: Any, name: str = "") -> str:
@@ -26,11 +32,7 @@ def new_table(dynamodb: Any, name: str = "") -> str:
     dynamodb.create_table(
         TableName=name,
         BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-        AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
-        ],
+        **TABLE,
     )
     # The emulators create tables at once, so polling needs no sleep.
     dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 0, "MaxAttempts": 100})
@@ -66,10 +68,8 @@ class Wire:
     def _forwarded(self, target: str, request: Request) -> Response:
         authorization = request.header("authorization") or ""
         headers = {"X-Amz-Target": target, "Content-Type": JSON, "Authorization": authorization}
-        with closing(HTTPConnection(urlsplit(self.upstream).netloc)) as connection:
-            connection.request("POST", "/", request.body, headers)
-            answer = connection.getresponse()
-            return _reply(answer.status, answer.read())
+        answer = http(self.upstream, method="POST", body=request.body, headers=headers)
+        return _reply(answer.status, answer.body)
 
 
 def _reply(status: int, body: bytes) -> Response:

@@ -15,20 +15,7 @@ from mcp_roundtrip import AsyncContext, Context, McpHeader, Server
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip_testing.ports import make_ports
 from support.costly_schemas import NESTED, OPTIONS, RAW, SEARCH
-from support.costly_types import Folder, Record, Wide, alike, choices
-
-
-class Eight(BaseModel):
-    """Eight required members: eight errors for each empty object."""
-
-    a: int
-    b: int
-    c: int
-    d: int
-    e: int
-    f: int
-    g: int
-    h: int
+from support.costly_types import Folder, Record, Wide, alike, choices, integers
 
 
 class Tree(BaseModel):
@@ -67,6 +54,7 @@ class Dog(BaseModel):
     name: str
 
 
+Eight: Any = integers("Eight", "abcdefgh")
 Chosen: Any = choices(7)
 Alike: Any = alike(100)
 

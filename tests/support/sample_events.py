@@ -20,6 +20,7 @@ from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
 from mcp_roundtrip_tools.sam_local.command import Invoke, given_answers, next_rounds
 from mcp_roundtrip_tools.template.model import Storage
 from support.aws_clients import FUNCTION
+from support.dynamodb_clients import TABLE
 from support.fake_kms import mac_key, signing_key
 from support.project import ROOT
 
@@ -157,13 +158,6 @@ def _what(answer: Any) -> int | str | None:
         return code
     result = answer["result"]
     return TOOL_ERROR if result.get("isError") else str(result.get("resultType", DONE))
-
-
-TABLE = {
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk")],
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
-}
-"""CloudFormation properties of the tables of tasks and approvals."""
 
 
 SETTINGS = {
