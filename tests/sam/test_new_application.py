@@ -14,8 +14,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from email import message_from_string
 from pathlib import Path
 from shutil import copyfile, copytree
@@ -232,30 +231,14 @@ def test_the_application_has_sample_events(application):
 
 
 async def test_make_run_serves_the_tool_without_a_build(application):
-    with served(application, f"{RUN.splitlines()[1]} PORT=0") as url:
+    run = f"{RUN.splitlines()[1]} PORT=0".split()
+    with interpreters.serving(run, cwd=application, env=of_stranger()) as (_, url):
         async with official(url, person := Person([ANSWER])) as client:
             assert await client.call("order_status", {}) == RESULT
         given = """URL="$URL" TOOL=order_status ANSWERS='{"number": "A-1002"}'"""
         assert RESULT["text"] in shell(f"make call {given}", application, URL=url)
     assert person.asked == ["Which order?"]
     assert not (application / ".aws-sam").exists()
-
-
-@contextmanager
-def served(folder: Path, command: str) -> Iterator[str]:
-    """Run a command that serves an application until the block ends; yield the URL of its endpoint."""
-    with subprocess.Popen(
-        command.split(), cwd=folder, env=of_stranger(), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            yield next(
-                found[0]
-                for line in process.stdout
-                if (found := re.search(r"http://127\.0\.0\.1:\d+/mcp", line))
-            )
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -34,6 +35,18 @@ def run_program(
     done = run(sys.executable, "-c", program, *arguments, env=environment, input=stdin)
     assert done.returncode == 0, done.stderr
     return done
+
+
+@contextmanager
+def serving(command: Any, **options: Any) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run a command that serves until the block ends; yield its process and the URL of its MCP endpoint."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as process:
+        try:
+            assert process.stdout is not None
+            found = (re.search(r"http://\S+/mcp", line) for line in process.stdout)
+            yield process, next(each[0] for each in found if each)
+        finally:
+            process.terminate()
 
 
 SILENCE_S = 90

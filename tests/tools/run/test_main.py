@@ -19,6 +19,7 @@ from mcp_roundtrip_tools.__main__ import main
 from mcp_roundtrip_tools.run.serving import serve
 from mcp_roundtrip_tools.run.terminal.terminal import banner
 from support import skips
+from support.interpreters import serving
 from support.sam_applications import http, write_application
 
 TEMPLATE = """
@@ -54,9 +55,7 @@ def default_of_sighup():
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_command_serves_until_it_is_stopped(tmp_path, number):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
-    with subprocess.Popen(command(tmp_path, "--port", "0"), stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+    with serving(command(tmp_path, "--port", "0")) as (process, url):
         answer = http(url).json()
         assert answer["mode"] == "none"
         for _ in range(1_000):  # further signals are ignored
@@ -75,14 +74,9 @@ def test_the_command_serves_until_it_is_stopped(tmp_path, number):
 def test_under_nohup_the_command_serves_on_after_its_terminal_is_closed(tmp_path):
     write_application(tmp_path, TEMPLATE, {"f/app.py": SOURCE})
     ignoring = f"trap '' HUP && exec {shlex.join(command(tmp_path, '--port', '0'))}"
-    with subprocess.Popen(ignoring, shell=True, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+    with serving(ignoring, shell=True) as (process, url):
         process.send_signal(signal.SIGHUP)
-        try:
-            assert http(url).status == 200
-        finally:
-            process.terminate()
+        assert http(url).status == 200
 
 
 def test_the_command_ends_when_no_program_reads_its_output(tmp_path):
@@ -117,12 +111,7 @@ def test_a_small_limit_of_descriptors_is_raised(tmp_path):
     with ExitStack() as stack:
         stack.callback(setrlimit, RLIMIT_NOFILE, (usual, most))
         setrlimit(RLIMIT_NOFILE, (1024, most))
-        process = stack.enter_context(
-            subprocess.Popen(limited, shell=True, stdout=subprocess.PIPE, text=True)
-        )
-        stack.callback(process.terminate)
-        assert process.stdout is not None
-        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+        _, url = stack.enter_context(serving(limited, shell=True))
         for _ in range(300):
             stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(url).port)))
         assert http(url).status == 200
@@ -181,11 +170,7 @@ def test_a_killed_command_leaves_no_process_running(tmp_path, killed):
     recipe = shlex.join(command(tmp_path, "--port", "0"))
     (tmp_path / "Makefile").write_text(f"run:\n\t@exec {recipe}\n")
     make = ["make", "--directory", tmp_path, "--no-print-directory", "run"]
-    with ExitStack() as stack:
-        process = stack.enter_context(subprocess.Popen(make, stdout=subprocess.PIPE, text=True))
-        stack.callback(process.kill)  # otherwise a failed assertion would wait for it
-        assert process.stdout is not None
-        url = next(found[0] for line in process.stdout if (found := re.search(r"http://\S+/mcp", line)))
+    with serving(make) as (process, url):
         assert http(url).status == 200
         [python] = child_processes(process.pid)
         started = child_processes(python)
