@@ -114,6 +114,7 @@ ATTACKS: dict[str, tuple[str, Callable[[], str]]] = {
     "another issuer": ("issuer", lambda: token_with(iss="https://evil.test/")),
     "another tenant of the issuer": ("issuer", lambda: token_with(iss="https://id.test/other")),
     "an issuer with an additional slash": ("issuer", lambda: token_with(iss=ISSUER + "/")),
+    "the issuer in another case": ("issuer", lambda: token_with(iss=ISSUER.upper())),
     "several issuers": ("issuer", lambda: rsa_token_with(iss=[ISSUER])),
     "no issuer": ("issuer", lambda: token_with(iss=None)),
     "another audience": ("audience", lambda: token_with(aud="https://other.test/mcp")),
