@@ -12,6 +12,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from mcp_roundtrip.deployment.settings import read_variables
 from mcp_roundtrip_tools.run.execution.runtime_process import isolated_variables
@@ -22,7 +23,12 @@ OWNERS = "MCP_OWNERS"
 CATALOG = "catalog.json"
 
 _catalog_texts: dict[str, str] = {}
-"""Catalogs by a digest of their sources and variables, so that tests that serve often build each once."""
+"""Catalogs by a digest of their sources and variables, so that tests that serve often build each once.
+
+Each saved change makes another one, of megabytes if there are hundreds of tools: the newest are kept.
+"""
+
+MAX_CATALOGS: Final = 8
 
 
 class FreshCatalogs:
@@ -99,6 +105,8 @@ class FreshCatalogs:
         )
         if key not in _catalog_texts:
             _catalog_texts[key] = self._run_catalog_command(modules, layers, variables)
+            for old in [*_catalog_texts][:-MAX_CATALOGS]:
+                _catalog_texts.pop(old, None)
         return _catalog_texts[key]
 
     def _run_catalog_command(

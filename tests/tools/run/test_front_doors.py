@@ -3,6 +3,7 @@ import os
 import pytest
 
 from mcp_roundtrip_tools.catalog.catalog import main
+from mcp_roundtrip_tools.run import fresh_catalogs
 from support.project import edit
 from support.sam_applications import FRONT_DOOR, front_door_template, rpc, write_application
 from support.served_application import serve
@@ -35,7 +36,8 @@ def names(app):
     return [tool["name"] for tool in rpc(app.url(), "tools/list").json()["result"]["tools"]]
 
 
-def test_a_new_tool_is_listed_and_called_without_another_command(template):
+def test_a_new_tool_is_listed_and_called_without_another_command(template, monkeypatch):
+    monkeypatch.setattr(fresh_catalogs, "MAX_CATALOGS", 1)
     log: list[str] = []
     source = template.parent / "functions/greet/app.py"
     with serve(template, watch_interval_s=0, log=log.append) as app:
@@ -53,6 +55,7 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template):
     refused = [line for line in log if "previous catalog" in line]
     assert ["tol" in line for line in refused] == [True, True]
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
+    assert len(fresh_catalogs._catalog_texts) == 1
 
 
 def test_a_catalog_is_built_with_the_variables_of_the_functions_and_no_credentials(template, monkeypatch):

@@ -58,7 +58,8 @@ export function activityPage({ api }, signal) {
     h("header.page-head",
       h("h1", { tabindex: -1 }, "Activity"),
       h("p.description",
-        "Requests of other clients, and invocations that no request waits for, such as workers. The last 1,000 are kept.")),
+        "Requests of other clients, and invocations that no request waits for, such as workers. ",
+        `The newest ${MAX_ROWS} are shown, with those of this console.`)),
     h("label.choice", own, "Show the requests of this console, too"), hint, list);
 }
 
