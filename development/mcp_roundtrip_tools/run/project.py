@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from mcp_roundtrip_tools.template.model import Application, TemplateError, describe_left_out
@@ -89,6 +90,9 @@ class Project:
         if not changed:
             return set()
         self._changed |= changed
+        for path in changed:  # to Python, bytecode of the same second and size is current
+            with suppress(OSError):
+                Path(cache_from_source(str(path))).unlink()
         try:
             self._replace(self._read())
         except TemplateError as invalid:

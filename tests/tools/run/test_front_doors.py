@@ -1,4 +1,5 @@
 import os
+from itertools import pairwise
 
 import pytest
 
@@ -56,6 +57,16 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template, monke
     assert ["tol" in line for line in refused] == [True, True]
     assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
     assert len(fresh_catalogs._catalog_texts) == 1
+
+
+def test_a_change_within_a_second_that_keeps_the_size_of_a_file_counts(template):
+    source = template.parent / "functions/greet/app.py"
+    with serve(template, watch_interval_s=0) as app:
+        for number, (before, name) in enumerate(pairwise(["greet", "salut", "hello"])):
+            edit(source, before, name)
+            os.utime(source, ns=(0, 1_800_000_000_000_000_000 + number))
+            assert names(app) == [name, "part"]
+            assert "result" in rpc(app.url(), "tools/call", name=name, arguments={}).json()
 
 
 def test_a_catalog_is_built_with_the_variables_of_the_functions_and_no_credentials(template, monkeypatch):
