@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+from mcp.server.mcpserver import Resolve
 from pydantic import Field
 
 from mcp_roundtrip import (
@@ -46,6 +47,20 @@ def a_prompt_with_a_header() -> None:
         return ""
 
     Server("x").prompt(plan)
+
+
+@mistake()
+def a_dependency_of_fastmcp() -> None:
+    def find(user: str = type("_Depends", (), {})()) -> str: ...
+
+    Server("x").tool(find)
+
+
+@mistake()
+def a_dependency_of_the_python_sdk() -> None:
+    def find(user: Annotated[str, Resolve(no_parameters)]) -> str: ...
+
+    Server("x").tool(find)
 
 
 @mistake()

@@ -8,6 +8,8 @@ import pytest
 from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, TASKS_EXTENSION
 from mcp_roundtrip.protocol.mirrored_headers import decode_header
 from mcp_roundtrip_tools.call.command import main
+from mcp_roundtrip_tools.call.errors import CallFailed
+from mcp_roundtrip_tools.call.questions import GivenAnswers, Questions
 from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.client.http import LOOPBACK
 from support.scripted_server import ReceivedRequest, Reply, message, respond, scripted
@@ -91,24 +93,16 @@ def run(*replies: Reply) -> tuple[int, list[str]]:
         return call(f"{server.url}/mcp")
 
 
-def test_the_answer_that_is_shown_for_a_form_counts_for_it():
+def test_the_answer_that_is_shown_for_a_form_fits_it():
     fields = {"title": {"type": "string"}, "label": {"type": "string"}}
     form = {"type": "object", "properties": fields, "required": ["title"]}
-    question = {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": form}}
-    asked = {"resultType": "input_required", "inputRequests": {"new": question}}
-    replies = [message(number, result=each) for number, each in enumerate([LISTED, asked, DONE], 1)]
-
-    def call(answers: str) -> tuple[int, str]:
-        shown = io.StringIO()
-        terminal = Terminal(io.StringIO(), shown, is_interactive=False)
-        with scripted(*replies) as server:
-            status = main(["make", "--url", f"{server.url}/mcp", "--answers", answers], terminal=terminal)
-        return status, shown.getvalue()
-
-    status, shown = call('{"neu": 1}')
-    assert (status, "neu" in shown) == (2, True)
-    [_, answers, _] = shown.split("'")
-    assert call(answers)[0] == 0
+    asked = {"new": {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": form}}}
+    terminal = Terminal(io.StringIO(), io.StringIO(), is_interactive=False)
+    with pytest.raises(CallFailed, match="neu") as failed:
+        Questions("make", terminal, GivenAnswers({"neu": 1})).answer(asked)
+    [_, shown, _] = str(failed.value).split("'")
+    answers = Questions("make", terminal, GivenAnswers(json.loads(shown))).answer(asked)
+    assert answers == {"new": {"action": "accept", "content": {"title": "example"}}}
 
 
 TASK = {"resultType": "task", "taskId": "t1"}

@@ -104,10 +104,8 @@ def _has_default(parameter: Parameter) -> bool:
 
 
 def _parts(annotation: Any) -> tuple[Any, list[Any]]:
-    if get_origin(annotation) is Annotated:
-        base, *metadata = get_args(annotation)
-        return base, metadata
-    return annotation, []
+    base, *metadata = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return base, metadata
 
 
 # -- messages for types that pydantic cannot use or describe
@@ -124,7 +122,7 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     if isinstance(error, DefinitionError):
         return str(error)
     if isinstance(error, SchemaError) and "regex" in str(error).lower():
-        return f"the pattern of {_text(annotation)} {NOT_COMPILED}"
+        return f"the pattern of {type_name(annotation)} {NOT_COMPILED}"
     code = getattr(error, "code", None)
     if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
         name = type_name(found["name"] or found["other"])
@@ -134,15 +132,11 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     if isinstance(error, PydanticUndefinedAnnotation):
         return f"the type {error.name!r} is not defined; define it at module level, before its use"
     if code == "class-not-fully-defined":
-        return f"{_text(annotation)} refers to a type that is not defined; define that type at module level"
+        return f"{type_name(annotation)} refers to an undefined type; define that type at module level"
     if code == "invalid-for-json-schema":
-        return f"JSON Schema cannot describe {_text(annotation)}; {SUPPORTED_TYPES}"
+        return f"JSON Schema cannot describe {type_name(annotation)}; {SUPPORTED_TYPES}"
     lines = str(error).splitlines() or [""]
     # The last line of a SchemaError has the reason.
     line = lines[-1].removeprefix("SchemaError: ") if isinstance(error, SchemaError) else lines[0]
     problem = f"{type(error).__name__}: {line.strip(' .')}"
-    return f"pydantic cannot use {_text(annotation)} ({problem}); {SUPPORTED_TYPES}"
-
-
-def _text(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else type_name(annotation)
+    return f"pydantic cannot use {type_name(annotation)} ({problem}); {SUPPORTED_TYPES}"

@@ -22,6 +22,8 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
+_INJECTORS = frozenset({"_Depends", "Depends", "Resolve"})
+
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
 
@@ -102,6 +104,13 @@ class Signature(Struct, frozen=True):
             if parameter.annotation is parameter.empty:
                 raise DefinitionError(
                     f"{self.name}: parameter {parameter.name!r} has no annotation; {self._remedy(parameter)}"
+                )
+            # Without this, a client would pass what other frameworks inject, such as the id of a user.
+            given = (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
+            if not _INJECTORS.isdisjoint([type(each).__name__ for each in given]):
+                raise DefinitionError(
+                    f"{self.name}: parameter {parameter.name!r} is not injected by Depends or Resolve here; "
+                    f"remove it, and call its function in {self.name}"
                 )
         return self
 
@@ -263,9 +272,7 @@ def _package_of_other_context(annotation: Any) -> str | None:
 
 def _is_async(function: Callable[..., Any]) -> bool:
     target = unwrap_function(function)
-    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(
-        getattr(type(target), "__call__", None)  # noqa: B004 - the method is needed, not whether it exists
-    )
+    return inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(type(target).__call__)
 
 
 def _has_yield(function: Callable[..., Any]) -> bool:

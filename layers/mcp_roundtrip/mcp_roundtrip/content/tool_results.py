@@ -204,7 +204,6 @@ def _is_block(annotation: Any) -> bool:
     return isclass(annotation) and issubclass(annotation, ContentBlock)
 
 
-_SDKS = ("mcp", "mcp_types", "fastmcp")
 _CONTENT_OF_SDKS = (
     *("TextContent", "ImageContent", "AudioContent", "ResourceLink", "EmbeddedResource"),
     *("CallToolResult", "ToolResult", "Image", "Audio"),
@@ -219,5 +218,5 @@ def _is_foreign(annotation: Any) -> bool:
     return (
         isclass(annotation)
         and annotation.__name__ in _CONTENT_OF_SDKS
-        and annotation.__module__.partition(".")[0] in _SDKS
+        and annotation.__module__.partition(".")[0] in ("mcp", "mcp_types", "fastmcp")
     )
