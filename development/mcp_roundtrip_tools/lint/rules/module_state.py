@@ -4,7 +4,7 @@ The next round may run in another environment, and does not call the function of
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 from mcp_roundtrip_tools.lint.contexts import ContextFunction, Module
@@ -37,12 +37,13 @@ _LITERALS: Final = ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp |
 def check(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """Find assignments to global variables, and changes of lists, dicts and sets of a module."""
     for function in module.functions:
+        asked = {call.node for call in function.calls}
         for node in own_nodes(function.node):
             changed = _changed(node)
             if changed is None or not _is_of_module(module.source, changed):
                 continue
             name = ast.unparse(changed)
-            if not _is_cache(module.source, function.node, node, name):
+            if not _is_cache(module.source, function.node, node, name, asked):
                 message = (
                     f"{name} is a variable of the module: another round may run in another environment, "
                     "which has its own. Keep the value in a step's result, or in a store"
@@ -128,8 +129,13 @@ def _is_container(made: Definition[ast.AST]) -> bool:
     return is_call or isinstance(made.node, _LITERALS)
 
 
-def _is_cache(source: Source, function: ast.AST, node: ast.AST, name: str) -> bool:
-    """Return whether the change fills a cache: it depends on what the variable holds, or is named so."""
+def _is_cache(
+    source: Source, function: ast.AST, node: ast.AST, name: str, asked: Set[ast.AST] = frozenset()
+) -> bool:
+    """Return whether the change fills a cache: it depends on what the variable holds, or is named so.
+
+    An answer to one of the calls in `asked` does not depend on what the question names.
+    """
     if "cache" in name.lower():
         return True
     for outer in source.ancestors(node):
@@ -139,9 +145,10 @@ def _is_cache(source: Source, function: ast.AST, node: ast.AST, name: str) -> bo
         if isinstance(outer, ast.ExceptHandler):
             tried = source.parents[outer]
             tests = list(tried.body) if isinstance(tried, ast.Try) else []
-        read = frozenset().union(*map(names_in, tests))
+        read = frozenset().union(*(names_in(test) for test in tests if asked.isdisjoint(ast.walk(test))))
         pairs = (pair for each in own_nodes(function) for pair in assignments(each))
         values = (value for target, value in pairs if not read.isdisjoint(names_in(target)))
+        values = (value for value in values if asked.isdisjoint(ast.walk(value)))
         if name in read or any(name in names_in(value) for value in values):
             return True
     return False
