@@ -42,9 +42,9 @@ class Workers:
 
     @classmethod
     def of_stack(cls, clients: Clients, stack: str) -> Workers:
-        """Return the workers among the functions of the stack and of its nested stacks."""
-        names = _function_names(clients("cloudformation"), stack)
-        return cls(clients, tuple(sorted(name for name in names if name.endswith(WORKER))))
+        """Return the workers of tools among the functions of the stack and of its nested stacks."""
+        names = {*_function_names(clients("cloudformation"), stack)}
+        return cls(clients, tuple(sorted(f"{tool}{WORKER}" for tool in names if f"{tool}{WORKER}" in names)))
 
     def versions(self) -> list[Version]:
         """Return the published versions of all workers by function and number."""

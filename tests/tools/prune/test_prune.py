@@ -36,7 +36,7 @@ class Account(Cloud):
         }
         resources = {
             name: {"Type": "AWS::Lambda::Function", "Properties": {"FunctionName": each, **shared}}
-            for name, each in {"Tool": TOOL, "Worker": WORKER}.items()
+            for name, each in {"Tool": TOOL, "Worker": WORKER, "NoTool": "shop_mail_worker"}.items()
         }
         stacks = self.client("cloudformation")
         stacks.create_stack(StackName=STACK, TemplateBody=json.dumps({"Resources": resources}))
@@ -109,7 +109,7 @@ def test_workers_of_nested_stacks_are_found():
     nested = "arn:aws:cloudformation:eu-west-1:000000000000:stack/tools-More-1/id"
     resources = {
         "tools": [("AWS::Lambda::Function", "tools_a_worker"), ("AWS::CloudFormation::Stack", nested)],
-        nested: [("AWS::Lambda::Function", "tools_b_worker"), ("AWS::Lambda::Function", "tools_b")],
+        nested: [("AWS::Lambda::Function", name) for name in ("tools_b_worker", "tools_b", "tools_a")],
     }
 
     def paginate(StackName: str) -> list[Any]:
