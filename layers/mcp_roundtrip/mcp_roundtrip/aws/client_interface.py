@@ -15,7 +15,7 @@ MAX_CODE: Final = 128
 
 _CODES_ABOUT_RESOURCES: Final = (
     *("AccessDenied", "NotFound", "ResourceNotFound"),
-    *("Disabled", "InvalidKeyUsage", "KMS", "Kms"),  # also Lambda and SQS about the key of their data
+    *("Disabled", "InvalidKeyUsage", "KMSAccessDenied", "KMSDisabled", "KMSInvalidState", "Kms"),
 )
 """The beginnings of the codes whose messages name the role, the action or the resource."""
 
