@@ -43,7 +43,7 @@ def serving(command: Any, **options: Any) -> Iterator[tuple[subprocess.Popen[str
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options) as process:
         try:
             assert process.stdout is not None
-            found = (re.search(r"http://\S+/mcp", line) for line in process.stdout)
+            found = (re.search(r"http://127\.0\.0\.1:\d+/mcp", line) for line in process.stdout)
             yield process, next(each[0] for each in found if each)
         finally:
             process.terminate()
