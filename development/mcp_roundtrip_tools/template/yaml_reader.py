@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 
@@ -19,7 +19,8 @@ except ImportError:  # PyYAML was built without it
 def load(path: Path) -> dict[str, Any]:
     """Return the template at `path`. Raises TemplateError."""
     try:
-        document = parse(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:  # its name is in errors
+            document = parse(file)
     except FileNotFoundError:
         raise TemplateError(f"there is no {path}: change to the folder of an application") from None
     except OSError as error:
@@ -47,7 +48,7 @@ def _check_sections(document: Mapping[str, Any], path: Path) -> None:
                 raise TemplateError(f"{path}: {section}.{name} must be an object")
 
 
-def parse(text: str) -> Any:
+def parse(text: str | TextIO) -> Any:
     """Return YAML as data. Raises yaml.YAMLError."""
     # The loader is a SafeLoader whose added constructors return plain data.
     return yaml.load(text, _Loader)  # noqa: S506
@@ -68,7 +69,7 @@ def scalar_text(value: Any) -> str:
 class _Loader(SafeLoader):
     """A SafeLoader that also reads CloudFormation's tags. Names are strings, such as an account's number."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str | TextIO) -> None:
         super().__init__(text)
         self._checked: set[yaml.MappingNode] = set()
 

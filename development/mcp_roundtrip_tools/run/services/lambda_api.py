@@ -16,8 +16,8 @@ MAX_EVENT_PAYLOAD = 1024 * 1024
 """The largest payload of an Event invocation, in bytes. Others may have MAX_EVENT_BYTES."""
 
 NOT_EMULATED = (
-    "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. To use another "
-    "endpoint, or the service itself with your credentials: "
+    "{service} is not emulated. Lambda (Invoke), KMS, SQS (messages), DynamoDB and S3 are. Write a "
+    "stand-in (Metadata.LocalRun of the template), or use the service itself with your credentials: "
     'make run VARIABLES="AWS_ENDPOINT_URL_<SERVICE>=https://... AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY", '
     "with <SERVICE> as the AWS SDKs name it, such as SSM or SECRETS_MANAGER"
 )
