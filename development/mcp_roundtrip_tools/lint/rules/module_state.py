@@ -145,10 +145,17 @@ def _is_cache(
         if isinstance(outer, ast.ExceptHandler):
             tried = source.parents[outer]
             tests = list(tried.body) if isinstance(tried, ast.Try) else []
-        read = frozenset().union(*(names_in(test) for test in tests if asked.isdisjoint(ast.walk(test))))
+        read = frozenset().union(*(_names_outside(asked, test) for test in tests))
         pairs = (pair for each in own_nodes(function) for pair in assignments(each))
         values = (value for target, value in pairs if not read.isdisjoint(names_in(target)))
-        values = (value for value in values if asked.isdisjoint(ast.walk(value)))
-        if name in read or any(name in names_in(value) for value in values):
+        if name in read or any(name in _names_outside(asked, value) for value in values):
             return True
     return False
+
+
+def _names_outside(calls: Set[ast.AST], node: ast.AST) -> frozenset[str]:
+    """Return the names that an expression reads outside of these calls."""
+    if node in calls:
+        return frozenset()
+    inner = (_names_outside(calls, each) for each in ast.iter_child_nodes(node))
+    return frozenset({node.id} if isinstance(node, ast.Name) else ()).union(*inner)
