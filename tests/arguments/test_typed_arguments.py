@@ -88,12 +88,12 @@ def test_defaults_literals_optionals_and_constraints_are_in_the_schema():
 
 
 def test_an_option_that_occurs_twice_is_in_the_schema_once():
-    Shade = Enum("Shade", {"RED": 1, "CRIMSON": 1, "BLUE": 2})
+    Resolve = Enum("Resolve", {"RED": 1, "CRIMSON": 1, "BLUE": 2})  # the name of a marker of the SDK
 
-    def tool(shade: Shade): ...
+    def tool(shade: Resolve = Resolve.RED): ...
 
-    assert Arguments.from_function(tool).json_schema()["$defs"]["Shade"]["enum"] == [1, 2]
-    written = build_json_schema(TypeAdapter(Literal[Shade.RED, 1, 2]), "serialization")
+    assert Arguments.from_function(tool).json_schema()["$defs"]["Resolve"]["enum"] == [1, 2]
+    written = build_json_schema(TypeAdapter(Literal[Resolve.RED, 1, 2]), "serialization")
     assert written["enum"] == [1, 2]
 
 

@@ -51,7 +51,7 @@ def a_prompt_with_a_header() -> None:
 
 @mistake()
 def a_dependency_of_fastmcp() -> None:
-    def find(user: str = type("_Depends", (), {})()) -> str: ...
+    def find(user: str = type("_TokenClaim", (), {"__module__": "fastmcp.server.dependencies"})()) -> str: ...
 
     Server("x").tool(find)
 

@@ -22,7 +22,8 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
-_INJECTORS = frozenset({"_Depends", "Depends", "Resolve"})
+_INJECTORS = ("fastmcp.", "uncalled_for.", "docket.", "mcp.server.", "fastapi.params.Depends")
+"""The modules of other frameworks' markers, such as Depends and TokenClaim."""
 
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
 """The module before the name of a type in the text of an annotation."""
@@ -106,12 +107,13 @@ class Signature(Struct, frozen=True):
                     f"{self.name}: parameter {parameter.name!r} has no annotation; {self._remedy(parameter)}"
                 )
             # Without this, a client would pass what other frameworks inject, such as the id of a user.
-            given = (*getattr(parameter.annotation, "__metadata__", ()), parameter.default)
-            if not _INJECTORS.isdisjoint([type(each).__name__ for each in given]):
-                raise DefinitionError(
-                    f"{self.name}: parameter {parameter.name!r} is not injected by Depends or Resolve here; "
-                    f"remove it, and call its function in {self.name}"
-                )
+            for each in (*getattr(parameter.annotation, "__metadata__", ()), parameter.default):
+                marker = type(each)
+                if f"{marker.__module__}.{marker.__name__}".startswith(_INJECTORS):
+                    raise DefinitionError(
+                        f"{self.name}: parameter {parameter.name!r} is not injected by "
+                        f"{marker.__name__.strip('_')} here; remove it, and get its value in {self.name}"
+                    )
         return self
 
     def _remedy(self, parameter: inspect.Parameter) -> str:
