@@ -25,7 +25,7 @@ CATALOG = "catalog.json"
 _catalog_texts: dict[str, str] = {}
 """Catalogs by a digest of their sources and variables, so that tests that serve often build each once.
 
-Each saved change makes another one, of megabytes if there are hundreds of tools: the newest are kept.
+Each saved change makes another one, of megabytes if there are hundreds of tools: those of the last uses stay.
 """
 
 MAX_CATALOGS: Final = 8
@@ -103,11 +103,11 @@ class FreshCatalogs:
         key = _digest(
             json.dumps([[*map(str, modules.items())], sorted(seen.items()), sorted(variables.items())])
         )
-        if key not in _catalog_texts:
-            _catalog_texts[key] = self._run_catalog_command(modules, layers, variables)
-            for old in [*_catalog_texts][:-MAX_CATALOGS]:
-                _catalog_texts.pop(old, None)
-        return _catalog_texts[key]
+        text = _catalog_texts.pop(key, "") or self._run_catalog_command(modules, layers, variables)
+        _catalog_texts[key] = text  # behind those that were used before it
+        for old in [*_catalog_texts][:-MAX_CATALOGS]:
+            _catalog_texts.pop(old, None)
+        return text
 
     def _run_catalog_command(
         self, modules: Mapping[str, Path], layers: Iterable[Path], variables: Mapping[str, str]
