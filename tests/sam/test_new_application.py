@@ -211,7 +211,9 @@ def test_packages_of_layers_and_a_changed_wheel_of_the_same_version_are_installe
         archive.writestr("mcp_roundtrip_tools/changed.py", "")
     (application / "layers/deps").mkdir(parents=True)
     (application / "layers/deps/requirements.txt").touch()
-    assert "--requirement layers/deps/requirements.txt" in shell("make --dry-run lint", application)
+    of_index = "mv layer/wheels/*.whl . && make --dry-run lint && mv *.whl layer/wheels"
+    shown = shell(of_index, application)
+    assert ("--requirement layers/deps/requirements.txt" in shown, "uninstall" in shown) == (True, False)
     shell("rm -r layers && make lint", application)
     assert [*application.glob(".venv/lib/*/site-packages/mcp_roundtrip_tools/changed.py")]
 
