@@ -179,13 +179,17 @@ def failed_with(code: str, message: str) -> str:
     return f"{failed.value!r} {failed.value}"
 
 
-def test_an_error_does_not_show_a_message_that_may_quote_the_request():
-    assert "secret" not in failed_with("ValidationException", "very secret")
+@pytest.mark.parametrize("code", ["ValidationException", "KMSInternalException"])
+def test_an_error_does_not_show_a_message_that_may_quote_the_request(code):
+    assert "secret" not in failed_with(code, "very secret")
 
 
 @pytest.mark.parametrize(
     "code",
-    ["AccessDenied", "DisabledException", "KMSInvalidStateException", "KmsDisabled", "NotFoundException"],
+    [
+        *("AccessDenied", "DisabledException", "KMSInvalidStateException", "KMSNotFoundException"),
+        *("KmsDisabled", "NotFoundException"),
+    ],
 )
 def test_an_error_about_a_resource_shows_the_message_that_names_it(code):
     assert "arn:aws:kms:eu-west-1:1:key/a is" in failed_with(code, "arn:aws:kms:eu-west-1:1:key/a is …")

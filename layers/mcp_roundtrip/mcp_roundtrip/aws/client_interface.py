@@ -14,8 +14,8 @@ MAX_CODE: Final = 128
 """Characters of an error code, which becomes a reason in the log and the dimension of a metric."""
 
 _CODES_ABOUT_RESOURCES: Final = (
-    *("AccessDenied", "NotFound", "ResourceNotFound"),
-    *("Disabled", "InvalidKeyUsage", "KMSAccessDenied", "KMSDisabled", "KMSInvalidState", "Kms"),
+    *("AccessDenied", "NotFound", "ResourceNotFound", "Disabled", "InvalidKeyUsage"),
+    *("KMSAccessDenied", "KMSDisabled", "KMSInvalidState", "KMSNotFound", "Kms"),
 )
 """The beginnings of the codes whose messages name the role, the action or the resource."""
 
