@@ -63,14 +63,17 @@ def test_no_response_exceeds_the_limit_of_its_event_source(limit, notifications)
     assert client.failures == ["result_too_large"] * 4
 
 
-@pytest.mark.parametrize("hides", [False, True])
-def test_a_list_over_the_limit_of_its_event_source_has_pages_of_whole_items(hides):
-    server = Server("shop", hide_unauthorized=hides)
+@pytest.mark.parametrize(
+    ("hides", "page_size", "pages"), [(False, 8, [40, 8, 5, 5, 5]), (True, 40, [40, 8, 4, 1, 1])]
+)
+def test_a_list_over_the_limit_of_its_event_source_has_pages_of_whole_items(hides, page_size, pages):
+    server = Server("shop", hide_unauthorized=hides, page_size=page_size)
     names = [f"tool_{number}" for number in range(40)]
-    for name in names:
-        server.tool(name=name, description='"' * 1_000)(lambda: "")
+    for number, name in enumerate(names):
+        server.tool(name=name, description='"' * (number * number // 2))(lambda: "")
     client = Deployment(server, user=None)
-    for limit, pages in ((60_000, range(2, 40)), (MAX_RESPONSE_BYTES, [1]), (20_000, [40])):
+    limits = (19_000, 35_000, 50_000, 75_000, MAX_RESPONSE_BYTES)
+    for limit, expected in zip(limits, pages, strict=True):
         listed, cursors = [], [{}]
         for cursor in cursors:
             answer = limited(client, client.body("tools/list", **cursor), limit)
@@ -78,7 +81,7 @@ def test_a_list_over_the_limit_of_its_event_source_has_pages_of_whole_items(hide
             page = json.loads(answer.body)["result"]
             listed += [tool["name"] for tool in page["tools"]]
             cursors += [{"cursor": page["nextCursor"]}] if "nextCursor" in page else []
-        assert (listed, len(cursors) in pages) == (names, True)
+        assert (listed, len(cursors)) == (names, expected)
 
 
 def test_a_result_over_the_limit_for_a_legacy_client_is_replaced_by_one_of_its_version():
