@@ -17,7 +17,9 @@ TEMPLATE = """
         Properties: {Environment: {Variables: {POWERTOOLS_LOG_LEVEL: INFO}}}
       Json:
         Type: AWS::Serverless::Function
-        Properties: {LoggingConfig: {LogFormat: JSON, ApplicationLogLevel: INFO}}
+        Properties:
+          LoggingConfig: {LogFormat: JSON, ApplicationLogLevel: INFO}
+          Environment: {Variables: {LOG_LEVEL: DEBUG}}
     """
 SOURCE = """
     import logging, os

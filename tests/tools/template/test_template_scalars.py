@@ -128,7 +128,7 @@ def test_a_name_that_is_there_twice_is_refused_with_its_line(tmp_path):
     """Such as `Environment`, if the lines for traces are pasted into `Globals`."""
     text = "Globals:\n  Function:\n    Layers: [a]\n    Layers: [b]\nResources: {}\n"
     path = write_application(tmp_path, text, {})
-    with pytest.raises(TemplateError, match=r"Layers is there twice(.|\n)*line 4"):
+    with pytest.raises(TemplateError, match=r"Layers is there twice(.|\n)*template.yaml\", line 4"):
         Template(path, {}).application()
 
 
