@@ -1,6 +1,7 @@
 """Answer the requests of a round: from ANSWERS, SAMPLE and folders, otherwise on the terminal."""
 
 import json
+import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -162,11 +163,11 @@ class Questions:
                 f"{self._tool} asks {key} again: {_message(request)}\n"
                 "The given answer was sent, and there is no terminal to answer again."
             )
-        example = json.dumps({key: _example(request)}, ensure_ascii=False)
+        example = shlex.quote(json.dumps({key: _example(request)}, ensure_ascii=False))
         unused = ", ".join(each for each in self._given.by_key if each not in self._used)
         return (
             f"{self._tool} asks {key}: {_message(request)}\n"
-            f"There is no terminal to answer at. Pass ANSWERS='{example}' (--answers)."
+            f"There is no terminal to answer at. Pass ANSWERS={example} (--answers)."
             + (f"\nSo far, the tool has not asked {unused}." if unused else "")
         )
 

@@ -1,5 +1,6 @@
 import io
 import json
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -94,15 +95,16 @@ def run(*replies: Reply) -> tuple[int, list[str]]:
 
 
 def test_the_answer_that_is_shown_for_a_form_fits_it():
-    fields = {"title": {"type": "string"}, "label": {"type": "string"}}
+    fields = {"title": {"enum": ["Ada's"], "type": "string"}, "label": {"type": "string"}}
     form = {"type": "object", "properties": fields, "required": ["title"]}
     asked = {"new": {"method": "elicitation/create", "params": {"message": "?", "requestedSchema": form}}}
     terminal = Terminal(io.StringIO(), io.StringIO(), is_interactive=False)
     with pytest.raises(CallFailed, match="neu") as failed:
         Questions("make", terminal, GivenAnswers({"neu": 1})).answer(asked)
-    [_, shown, _] = str(failed.value).split("'")
-    answers = Questions("make", terminal, GivenAnswers(json.loads(shown))).answer(asked)
-    assert answers == {"new": {"action": "accept", "content": {"title": "example"}}}
+    [shown] = (each for each in shlex.split(str(failed.value)) if each.startswith("ANSWERS="))
+    given = GivenAnswers(json.loads(shown.removeprefix("ANSWERS=")))
+    answers = Questions("make", terminal, given).answer(asked)
+    assert answers == {"new": {"action": "accept", "content": {"title": "Ada's"}}}
 
 
 TASK = {"resultType": "task", "taskId": "t1"}

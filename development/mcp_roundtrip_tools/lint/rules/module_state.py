@@ -79,7 +79,7 @@ def _changed_by_step(
     nonlocals = {name for each in nodes if isinstance(each, ast.Nonlocal) for name in each.names}
     for node in nodes:
         changed = _changed(node)
-        if not isinstance(changed, ast.Name) or _is_cache(source, called, node, changed.id):
+        if not isinstance(changed, ast.Name) or _is_cache(source, called, node, changed.id, frozenset()):
             continue
         is_assigned = not isinstance(changed.ctx, ast.Load)
         is_of_function = source.scope_of(changed) is function and _is_container(
@@ -129,9 +129,7 @@ def _is_container(made: Definition[ast.AST]) -> bool:
     return is_call or isinstance(made.node, _LITERALS)
 
 
-def _is_cache(
-    source: Source, function: ast.AST, node: ast.AST, name: str, asked: Set[ast.AST] = frozenset()
-) -> bool:
+def _is_cache(source: Source, function: ast.AST, node: ast.AST, name: str, asked: Set[ast.AST]) -> bool:
     """Return whether the change fills a cache: it depends on what the variable holds, or is named so.
 
     An answer to one of the calls in `asked` does not depend on what the question names.
