@@ -59,7 +59,7 @@ export function activityPage({ api }, signal) {
       h("h1", { tabindex: -1 }, "Activity"),
       h("p.description",
         "Requests of other clients, and invocations that no request waits for, such as workers. ",
-        `The newest ${MAX_ROWS} are shown, with those of this console.`)),
+        `The list has the newest ${MAX_ROWS}, hidden requests of this console included.`)),
     h("label.choice", own, "Show the requests of this console, too"), hint, list);
 }
 
