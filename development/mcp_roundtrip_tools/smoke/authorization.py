@@ -87,15 +87,13 @@ def check_metadata(endpoint: Endpoint, named: str, findings: Findings) -> Mappin
     urls = build_protected_resource_metadata_discovery_urls(named, endpoint.url)
     url, document = _first_document(endpoint, urls[:1] if named else urls)
     if document is None:
+        text = "There is no metadata" if not named else f"The challenge names {named}, which has no metadata"
         if named:
-            text = f"The challenge names {named}, which has no metadata"
             findings.wrong(
                 "metadata", f"{text}: route /.well-known/oauth-protected-resource to the function."
             )
         else:
-            findings.note(
-                "metadata", "There is no metadata: clients cannot discover the authorization server."
-            )
+            findings.note("metadata", f"{text}: clients cannot discover the authorization server.")
         return {}
     resource, issuers = document.get("resource"), _texts(document.get("authorization_servers"))
     if not isinstance(resource, str) or not issuers:
