@@ -3,6 +3,7 @@
 It runs in the environment of a function, so it imports nothing of this package.
 """
 
+import logging
 import os
 import pdb
 import runpy
@@ -45,4 +46,5 @@ def lift_limits() -> None:
 if __name__ == "__main__":
     stop_at(sys.argv.pop(1))
     lift_limits()
+    logging.getLogger("botocore").setLevel(logging.WARNING)  # as without DEBUG=1
     runpy.run_module("awslambdaric", run_name="__main__")

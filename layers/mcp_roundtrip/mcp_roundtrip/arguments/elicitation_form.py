@@ -256,7 +256,7 @@ LONG: Final = 4_096
 """Characters of choices that may differ in each call. Their form takes 20 times as much memory."""
 
 _cached = lru_cache(maxsize=256)(_build)
-_cached_long = lru_cache(maxsize=4)(_build)
+_cached_long = lru_cache(maxsize=8)(_build)
 
 
 def _has_fields(model: Any) -> bool:
