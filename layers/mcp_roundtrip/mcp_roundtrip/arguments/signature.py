@@ -22,7 +22,7 @@ _UNSUPPORTED_KINDS: dict[Any, str] = {
     inspect.Parameter.VAR_KEYWORD: "collects keyword arguments; write one parameter for each argument",
 }
 
-_INJECTORS = ("fastmcp.", "uncalled_for.", "docket.", "mcp.server.", "fastapi.params.Depends")
+_INJECTORS = ("fastmcp.", "uncalled_for.", "docket.dependencies.", "mcp.server.", "fastapi.params.Depends")
 """The modules of other frameworks' markers, such as Depends and TokenClaim."""
 
 _MODULE_PREFIX = r"\b(?:\w+\.|<locals>\.)+(?=\w)"
