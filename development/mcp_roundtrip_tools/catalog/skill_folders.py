@@ -180,10 +180,7 @@ def _entry(root: str, files: Mapping[str, bytes], problems: list[str]) -> dict[s
     """Return the Skill object of the directory at `root`, and report what is wrong with it."""
     own = {path: content for path, content in files.items() if path.startswith(f"{root}/")}
     skill_file = f"{root}{SKILL_FILE}"
-    reasons = [
-        *_wrong_path(root),
-        *_wrong_sizes(own),
-    ]
+    reasons = [*_wrong_path(root), *_wrong_sizes(own)]
     frontmatter: dict[str, Any] = {}
     try:
         frontmatter = read_frontmatter(own.get(skill_file, b"").decode())

@@ -18,7 +18,7 @@ from msgspec import Meta, ValidationError, convert
 
 from mcp_roundtrip.content.tool_results import check_text
 from mcp_roundtrip.errors import DefinitionError, UsageError
-from mcp_roundtrip.protocol.constants import META_NAME, META_PREFIX, URI_REST, URI_SCHEME
+from mcp_roundtrip.protocol.constants import META_KEY, URI_REST, URI_SCHEME
 from mcp_roundtrip.protocol.resource_uris import percent_encode
 from mcp_roundtrip.protocol.strict_json import parse_json
 
@@ -122,7 +122,7 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         raise UsageError(f'{where} must be a percent-encoded URI with its scheme, such as "docs://guide"')
     if name == "meta":
         for key in value:
-            if re.fullmatch(f"(?:{META_PREFIX})?{META_NAME}", key) is None:
+            if re.fullmatch(META_KEY, key) is None:
                 raise UsageError(f"{where} has the name {key!r:.100}; write one such as 'com.example/order'")
     if name == "website_url":
         _check_url(where, value)

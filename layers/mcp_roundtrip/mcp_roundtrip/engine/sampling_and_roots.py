@@ -13,10 +13,10 @@ from mcp_roundtrip.engine.question_channels import Question
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
-from mcp_roundtrip.protocol.constants import META_NAME, META_PREFIX
+from mcp_roundtrip.protocol.constants import META_KEY
 
 _Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
-_MetaKey = Annotated[str, Meta(pattern=rf"^(?:{META_PREFIX})?{META_NAME}\Z")]
+_MetaKey = Annotated[str, Meta(pattern=rf"^{META_KEY}\Z")]
 _String = str | UnsetType
 
 MAX_TOKENS: Final = 2**53 - 1

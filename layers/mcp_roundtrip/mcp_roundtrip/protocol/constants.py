@@ -29,7 +29,8 @@ META_TRACE: Final = (META_TRACEPARENT, META_TRACESTATE, META_BAGGAGE)
 _LABEL: Final = r"[A-Za-z](?:-*[A-Za-z0-9])*"
 META_PREFIX: Final = rf"{_LABEL}(?:\.{_LABEL})*/"
 META_NAME: Final = r"(?:[A-Za-z0-9](?:[_.-]*[A-Za-z0-9])*)?"
-"""The patterns of the two parts of a key of `_meta`, and of an extension's name (basic/index "_meta")."""
+META_KEY: Final = rf"(?:{META_PREFIX})?{META_NAME}"
+"""The patterns of a key of `_meta`, and of its parts, which an extension's name has (basic/index "_meta")."""
 
 URI_SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
 URI_REST: Final = r"(?:[^\s\x00-\x1f\x7f\"%<>\\^`{|}\ud800-\udfff]++|%[0-9A-Fa-f]{2})++"
