@@ -113,6 +113,7 @@ def test_lists_of_skills_and_of_directories_have_pages(tmp_path):
     assert [each["uri"] for each in listed["skills"]] == [OPEN]
     following = small.result("skills/list", cursor=listed["nextCursor"])
     assert [each["uri"] for each in following["skills"]] == [NESTED]
+    assert small.error("skills/list", cursor="1.x")["code"] == -32602
 
 
 def link_to(target):
