@@ -19,7 +19,7 @@ from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
-from mcp_roundtrip.protocol.jsonrpc import Notification
+from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS, Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
 from mcp_roundtrip.protocol.strict_json import parse_json
 from mcp_roundtrip.server.admission import identify
@@ -159,8 +159,12 @@ def forward(
     return HttpResponse(200, raw=raw)
 
 
-def forwarding_failed(invocation: Invocation) -> ProtocolError:
+def forwarding_failed(failure: Exception, invocation: Invocation) -> ProtocolError:
     """Return the error for a request that could not be forwarded, or whose response was lost."""
+    if isinstance(failure, ForwardingFailed) and failure.reason == "TooManyRequestsException":
+        text = "The server is busy, and this request did not run: send it again later."
+        data = {"retryAfterMs": 1_000 * RETRY_AFTER_S}
+        return Refusal("forwarding_failed", TOO_MANY_REQUESTS, text, data, http_status=429)
     error = internal_error(invocation.correlation_id)
     return Refusal("forwarding_failed", error.code, error.message)
 

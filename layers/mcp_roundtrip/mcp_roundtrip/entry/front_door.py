@@ -191,8 +191,8 @@ class FrontDoor:
                 server_info=self.info,
                 hide_unauthorized=self._options.hide_unauthorized,
             )
-        except ForwardingFailed:
-            raise forwarding_failed(context.invocation) from None
+        except ForwardingFailed as error:
+            raise forwarding_failed(error, context.invocation) from None
 
     # -- requests for the paths of owners -----------------------------------------------------------
 
@@ -214,7 +214,7 @@ class FrontDoor:
             request_id = unread.id if isinstance(unread, (ValidRequest, InvalidRequest)) else None
             # A client that looks for metadata evaluates the status.
             status = None if request.method == "POST" else 500
-            reply = Reply(forwarding_failed(invocation))
+            reply = Reply(forwarding_failed(error, invocation))
             return error_response(request_id, reply, request, ports, invocation, status)
 
     def _owner_in_path(self, path: str, ports: Ports) -> str | None:
