@@ -222,7 +222,7 @@ class Deployment:
     def _configure(self, options: Sequence[str], values: Mapping[str, str] | None = None) -> None:
         own_bucket = any(each.partition("=")[0] == "--s3-bucket" for each in options)
         given = self.values if values is None else values
-        write_configuration(self.folder, self.environment, self.target, given, own_bucket=own_bucket)
+        write_configuration(self.folder, self.environment, given, own_bucket=own_bucket)
 
     def _show(self) -> None:
         environment, usual = self.environment, defaults(self.tree.declared)

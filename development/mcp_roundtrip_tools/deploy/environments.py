@@ -208,18 +208,17 @@ def configuration(folder: Path, environment: Environment) -> Path:
 def write_configuration(
     folder: Path,
     environment: Environment,
-    target: Mapping[str, str],
     values: Mapping[str, str],
     *,
     own_bucket: bool,
 ) -> None:
     """Write sam's configuration: the options of both files, and the values of all parameters of the template.
 
-    CloudFormation keeps a value that is not named. `target` are the parameters of the build. With
-    `own_bucket`, the command line names a bucket for the artefact, so sam creates none.
+    CloudFormation keeps a value that is not named, and a build may need each of them. With `own_bucket`, the
+    command line names a bucket for the artefact, so sam creates none.
     """
     options = {command: dict(each) for command, each in environment.options.items()}
-    options.setdefault("build", {})[OVERRIDES] = dict(target)
+    options.setdefault("build", {})[OVERRIDES] = dict(values)
     options.setdefault("deploy", {})
     if own_bucket:
         options["deploy"].pop("resolve_s3", None)

@@ -1,6 +1,16 @@
+import tomllib
+
 import pytest
 
-from mcp_roundtrip_tools.deploy.environments import LOCAL, SHARED, Refused, read_environment, save
+from mcp_roundtrip_tools.deploy.environments import (
+    LOCAL,
+    SHARED,
+    Refused,
+    configuration,
+    read_environment,
+    save,
+    write_configuration,
+)
 
 TEAM = """
 version = 0.1
@@ -60,6 +70,14 @@ def test_every_form_of_parameters_that_sam_accepts_is_read(given, tmp_path):
         "StatePublicKeys": "a:b==,c:d==",
         "TokenIssuer": "",
     }
+
+
+def test_a_build_gets_the_parameters_of_the_deployment(folder):
+    environment = read_environment(folder, "default")
+    write_configuration(folder, environment, environment.parameters, own_bucket=False)
+    written = tomllib.loads(configuration(folder, environment).read_text())["default"]
+    assert written["build"] == written["deploy"]
+    assert written["build"]["parameters"]["parameter_overrides"] == environment.parameters
 
 
 @pytest.mark.parametrize("name", ["staging", "version", "/root/.shinit"])
