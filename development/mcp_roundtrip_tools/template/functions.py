@@ -198,7 +198,8 @@ def find_function(application: Application, reference: str | None) -> Function:
     """Return the function of a logical id, name, ARN or folder, or the only server. Raises TemplateError."""
     functions = application.functions
     if reference is None:
-        servers = [each for each in functions.values() if not each.handler.endswith(".worker")]
+        with_settings = (each for each in functions.values() if has_settings(each.environment))
+        servers = [each for each in with_settings if not each.handler.endswith(".worker")]
         if len(servers) == 1:
             return servers[0]
         example = short_name(servers[0].name) if servers else "…"
