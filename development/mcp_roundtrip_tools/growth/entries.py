@@ -85,7 +85,10 @@ class TemplateText:
 
     def __init__(self, text: str) -> None:
         self.text = text.removesuffix("\n") + "\n"
-        root = yaml.compose(self.text, SafeLoader)
+        try:
+            root = yaml.compose(self.text, SafeLoader)
+        except yaml.YAMLError as error:  # the copy of an anchor is a second one
+            raise TemplateError(str(error)) from None
         assert root is not None
         self._root = root
 
@@ -95,10 +98,9 @@ class TemplateText:
 
     def member(self, *path: str) -> list[str]:
         """Return the lines of a member without their common indentation; none if it does not exist."""
-        found = self._find(path)
-        if found is None:
+        if self._find(path) is None:
             return []
-        key, value = found
+        key, value = self._existing(path)
         column = key.start_mark.column
         lines = self.text.splitlines()[key.start_mark.line : _last_line(value) + 1]
         return [line[column:] for line in lines]
@@ -142,6 +144,8 @@ class TemplateText:
         found = self._find(path)
         if found is None:
             raise TemplateError(f"it has no {'.'.join(path)}")
+        if found[1].start_mark.index < found[0].start_mark.index:  # the value is written elsewhere
+            raise TemplateError(f"{'.'.join(path)}: write it without a YAML alias")
         return found
 
     def _insert(self, line: int, added: Sequence[str], column: int) -> None:
@@ -269,6 +273,8 @@ def _worker(template: TemplateText, function: ToolFunction, prefix: str, name: s
     entry = TemplateText("Resources:\n" + _text("worker", prefix, name))
     worker, own = ("Resources", f"{prefix}WorkerFunction"), ("Resources", function.logical_id)
     resource = parse(template.text)["Resources"][function.logical_id]
+    if any(line.lstrip().startswith("<<:") for line in template.member(*own)):
+        raise TemplateError(f"{'.'.join(own)}: write it without a YAML alias")
     copied = [
         line
         for property_name in resource["Properties"]
@@ -279,7 +285,8 @@ def _worker(template: TemplateText, function: ToolFunction, prefix: str, name: s
     variables = ("Properties", "Environment", "Variables")
     for variable in (resource["Properties"].get("Environment") or {}).get("Variables") or {}:
         entry.append(template.member(*own, *variables, variable), *worker, *variables)
-    entry.insert_after(template.member(*own, "Metadata"), *worker, "Type")
+    for attribute in ("Metadata", "IgnoreGlobals"):
+        entry.insert_after(template.member(*own, attribute), *worker, "Type")
     return dedent(entry.text.removeprefix("Resources:\n")).splitlines()
 
 

@@ -17,6 +17,8 @@ SERVER = "functions/server/app.py"
 POLICIES = [f"!GetAtt Platform.Outputs.{name}Policy" for name in ("Function", "State", "ParkedCalls")]
 FLOW = ("".join(f"\n        - {each}" for each in POLICIES), f" [{', '.join(POLICIES)}]")
 """The policies of the role of the function, and the same in one line."""
+CODE = "      CodeUri: functions/server/\n"
+TAGS = "      Tags: &tags {a: b}\n"
 
 
 def changes(project: Path, *arguments: str) -> set[str]:
@@ -57,19 +59,21 @@ def test_only_the_first_tool_with_tasks_changes_the_template(project):
 
 
 def test_a_worker_has_the_variables_and_properties_of_its_function(project):
-    template, code = project / "template.yaml", "      CodeUri: functions/server/\n"
+    template = project / "template.yaml"
     variables = "        Variables:\n          ORDERS_URL: !Sub https://${AWS::StackName}.example\n"
     own = f"      MemorySize: 2048\n      Timeout: 10\n      Environment:\n{variables}"
-    edit(template, code, code + own)
+    edit(template, CODE, CODE + own)
     head = "  ServerFunction:\n    Type: AWS::Serverless::Function\n"
-    edit(template, head, f"{head}    Metadata:\n      BuildMethod: makefile\n")
+    attributes = {"IgnoreGlobals": ["VpcConfig"], "Metadata": {"BuildMethod": "makefile"}}
+    lines = "    IgnoreGlobals: [VpcConfig]\n    Metadata:\n      BuildMethod: makefile\n"
+    edit(template, head, head + lines)
     written = template.read_text("utf-8")
     write(plan_tool(project, "count_parts", tasks=True))
     removed, added = changed_lines(written, template.read_text("utf-8"))
     assert removed == []
     assert max(map(len, added)) <= 110
     resources = load(template)["Resources"]
-    assert resources["ServerWorkerFunction"]["Metadata"] == {"BuildMethod": "makefile"}
+    assert attributes.items() <= resources["ServerWorkerFunction"].items()
     worker, server = (resources[f"{each}Function"]["Properties"] for each in ("ServerWorker", "Server"))
     assert (worker["MemorySize"], worker["Timeout"], worker["Handler"]) == (2048, 900, "app.worker")
     orders = {"Fn::Sub": "https://${AWS::StackName}.example"}
@@ -121,6 +125,9 @@ def test_what_the_author_wrote_stays(project):
         (("template.yaml", "!Sub ${AWS::StackName}_server", "server"), "FunctionName"),
         (("template.yaml", "Outputs:\n", "  ServerTasks: {Type: T}\nOutputs:\n"), "ServerTasks"),
         (("template.yaml", FLOW[0], FLOW[1]), "block style"),
+        (("template.yaml", CODE, f"{CODE}{TAGS}      VpcConfig: *tags\n"), "VpcConfig: .*alias"),
+        (("template.yaml", CODE, f"{CODE}{TAGS}      <<: *tags\n"), "ServerFunction: .*alias"),
+        (("template.yaml", CODE, f"{CODE}{TAGS}"), "duplicate anchor"),
     ],
 )
 def test_an_application_that_cannot_get_a_tool_is_not_changed(project, change, reason, capsys):

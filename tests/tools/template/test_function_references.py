@@ -5,7 +5,6 @@ import pytest
 from mcp_roundtrip_tools.template.functions import find_function
 from mcp_roundtrip_tools.template.model import Application, Function, TemplateError
 
-
 SETTINGS = {"functions/orders": {"MCP_SETTINGS": ""}, "functions/b": {"MCP_AUTH_MODE": "none"}, "src": {}}
 """The variables of functions by their folders. Those in src/ are no MCP servers."""
 
