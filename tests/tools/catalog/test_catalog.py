@@ -78,7 +78,7 @@ def test_a_tool_that_cannot_be_described_is_refused_by_file_tool_and_parameter(t
 
 def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_other_errors(tmp_path, capsys):
     sources = {"one": "value = 1\nvalue.nothing()", "two": "def broken(:", "three": "raise SystemExit"}
-    functions = write(tmp_path, **sources)
+    functions = write(tmp_path, **{name: f"{text}  # mcp_roundtrip" for name, text in sources.items()})
     assert command(["catalog", "--functions", str(functions)]) == 2
     error = capsys.readouterr().err
     assert f'File "{functions / "one/app.py"}", line 2' in error
@@ -87,6 +87,14 @@ def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_oth
     assert "SyntaxError" in error
     assert "three/app.py cannot" in error
     assert "importlib" not in error
+
+
+def test_another_function_that_cannot_be_imported_is_left_out_with_the_reason(tmp_path, capsys):
+    functions = write(tmp_path / "functions", billing="import stripe_client", orders=TOOL.format(name="a"))
+    assert [*load_function_servers(functions)] == ["orders"]
+    [line] = capsys.readouterr().err.splitlines()
+    assert "functions/billing/app.py is left out" in line
+    assert "stripe_client" in line
 
 
 def test_a_module_with_two_servers_is_refused(tmp_path):
