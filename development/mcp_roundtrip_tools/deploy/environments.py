@@ -165,7 +165,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _answers(environment: Mapping[str, Any], file: str) -> Answers:
     options: dict[str, Mapping[str, Any]] = {}
     parameters: dict[str, str] = {}
-    for command, section in environment.items():
+    sections = {name: each for name, each in environment.items() if isinstance(each, Mapping)}
+    for command, section in sections.items():  # others are of another program
         given = dict(section.get("parameters", {}))
         parameters |= _pairs(given.pop(OVERRIDES, {}), file)
         options[command] = given

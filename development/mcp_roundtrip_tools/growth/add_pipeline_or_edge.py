@@ -152,7 +152,7 @@ def next_steps(project: Path, part: str) -> Iterator[str]:
     tree = read_tree(project / TEMPLATE)
     documents = [tree.document, *(each.document for each in tree.nested.values())]
     resources = [each for document in documents for each in document["Resources"].values()]
-    types = {str(each.get("Type")) for each in resources if isinstance(each, dict)}
+    types = {str(each["Type"]) for each in resources if isinstance(each, dict) and "Type" in each}
     if unknown := sorted(types - TRANSFORMED - PERMISSIONS.keys()):
         yield f"It has no permissions for {', '.join(unknown)}: add them to its ExecutionRole."
     if others := ", ".join(_functions_of_other_names(tree, _environment(project, DEFAULT))):

@@ -11,6 +11,7 @@ from mcp_roundtrip_tools.deploy.environments import (
     save,
     write_configuration,
 )
+from support.project import edit
 
 TEAM = """
 version = 0.1
@@ -70,6 +71,11 @@ def test_every_form_of_parameters_that_sam_accepts_is_read(given, tmp_path):
         "StatePublicKeys": "a:b==,c:d==",
         "TokenIssuer": "",
     }
+
+
+def test_members_of_other_programs_are_left_out(folder):
+    edit(folder / SHARED, "[default.global", '[default]\nowner = "orders"\n[default.global')
+    assert read_environment(folder, "default").option("stack_name") == "tools"
 
 
 def test_a_build_gets_the_parameters_of_the_deployment(folder):

@@ -54,6 +54,7 @@ def test_the_pipeline_is_that_of_this_repository_with_the_python_of_the_applicat
 def test_types_and_functions_that_the_deployer_may_not_create_are_named(project, capsys):
     other = "  Other: {Type: AWS::Serverless::Function, Properties: {FunctionName: other}}"
     more = f"{other}\n  Unnamed: {{Type: AWS::Serverless::Function}}\n  Topic: {{Type: AWS::SNS::Topic}}"
+    more += "\n  'Fn::Transform': {Name: AWS::Include, Parameters: {Location: s3://other/part.yaml}}"
     more += "\n  Files: {Type: AWS::Serverless::Application, Properties: {Location: files.yaml}}"
     (project / "files.yaml").write_text("Resources: {Bucket: {Type: AWS::S3::Bucket}}")
     edit(project / "template.yaml", "Outputs:\n", f"{more}\nOutputs:\n")
