@@ -63,7 +63,10 @@ def write_application(folder: Path, runtime: str, architecture: str, wheel: Path
             "them, and begin with a letter: it becomes the name of the stack"
         )
     if folder.exists():
-        raise NewApplicationError(f"{folder} exists already")
+        raise NewApplicationError(
+            f"{folder} exists already: name another folder. To add a server to an existing application, see "
+            "docs/guides/existing-application.md"
+        )
     folder.mkdir(parents=True)
     try:
         own_wheel = put_wheel(folder / "layer/wheels", wheel)

@@ -144,7 +144,7 @@ def test_a_wheel_is_built_from_what_was_installed(tmp_path, origin, monkeypatch,
 def test_a_wheel_that_cannot_be_built_and_a_folder_that_exists_are_refused(tmp_path, origin, capsys):
     (tmp_path / "empty").mkdir()
     origin({"url": (tmp_path / "empty").as_uri(), "dir_info": {}})
-    for name, reason in {"orders": "no wheel", "empty": "exists already"}.items():
+    for name, reason in {"orders": "no wheel", "empty": "existing-application.md"}.items():
         assert command(["new", str(tmp_path / name)]) == 2
         assert reason in capsys.readouterr().err
 
