@@ -14,9 +14,9 @@ from typing import Any, Final
 from mcp_roundtrip.entry.server import Server
 from mcp_roundtrip.protocol.capabilities import CapabilityPath, declare
 from mcp_roundtrip.protocol.constants import TOOLS_CALL, TOOLS_LIST
-from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_testing.http_requests import client_meta, mirrored_headers
 from mcp_roundtrip_testing.player import WITH_TASKS
+from mcp_roundtrip_tools.catalog.catalog import load_servers
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.growth.entries import TEMPLATE, tool_functions
 from mcp_roundtrip_tools.run.api_gateway.payload import to_event
@@ -134,10 +134,10 @@ def write(folder: Path, events: Mapping[str, Any]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Raises TemplateError outside an application, and DefinitionError."""
+    """Run the command. Raises TemplateError outside an application, and CatalogError."""
     argparse.ArgumentParser(prog="mcp-roundtrip events", description=__doc__).parse_args(arguments)
     functions = tool_functions(Path(), load(TEMPLATE))
-    servers = {folder: load_server(function.module) for folder, function in functions.items()}
+    servers = load_servers({folder: function.module for folder, function in functions.items()})
     for folder, server in servers.items():
         write(EVENTS, function_events(folder, server, EVENTS))
         for file in stale_events(folder, server, EVENTS):

@@ -273,6 +273,7 @@ def _worker(template: TemplateText, function: ToolFunction, prefix: str, name: s
     entry = TemplateText("Resources:\n" + _text("worker", prefix, name))
     worker, own = ("Resources", f"{prefix}WorkerFunction"), ("Resources", function.logical_id)
     resource = parse(template.text)["Resources"][function.logical_id]
+    entry.replace(f"{function.module.stem}.worker", *worker, "Properties", "Handler")
     if any(line.lstrip().startswith("<<:") for line in template.member(*own)):
         raise TemplateError(f"{'.'.join(own)}: write it without a YAML alias")
     copied = [

@@ -18,6 +18,7 @@ from mcp_roundtrip_tools.growth.entries import (
     add_front_door,
     add_function,
     add_worker,
+    functions_of,
     name_of,
     select_function,
     tool_functions,
@@ -112,6 +113,11 @@ def plan_tool(project: Path, name: str, function: str | None = None, *, tasks: b
     document, template = read_template(project)
     owner = select_function(tool_functions(project, document), function)
     app = owner.module
+    if app.parent != project / functions_of(document)[owner.logical_id]["CodeUri"]:
+        raise GrowthError(
+            f"{owner.logical_id} imports {app.stem} from a package, so it would not find the tool's module: "
+            f"set CodeUri to {app.parent.relative_to(project)}/ and Handler to {app.stem}.handler"
+        )
     new = {
         app.with_name(f"{name}.py"): render_module(name, tasks=tasks),
         **render_test_and_events(project, name, app, tasks=tasks),

@@ -11,7 +11,7 @@ from mcp_roundtrip_testing import WITH_TASKS
 from mcp_roundtrip_tools.client.sample_values import sample_value
 from mcp_roundtrip_tools.events import function_events, stale_events
 from support.interpreters import run
-from support.project import contents, copy_project
+from support.project import contents, copy_project, edit
 from support.sample_events import EVENTS, STABLE, function_of
 
 server = Server("orders")
@@ -127,3 +127,12 @@ def test_the_command_needs_neither_aws_nor_settings_and_keeps_events_of_other_na
     assert before.items() <= after.items()
     written = {f"events/summarize{file}" for file in ("", "/list.json", "/summarize.json")}
     assert after.keys() - before.keys() == written
+
+
+def test_a_module_that_cannot_be_imported_is_named_without_the_frames_of_this_program(tmp_path):
+    project = copy_project(tmp_path / "project")
+    edit(project / "functions/weather/app.py", "from mcp_roundtrip", "import not_there\nfrom mcp_roundtrip")
+    done = run(sys.executable, "-m", "mcp_roundtrip_tools", "events", cwd=project)
+    assert done.returncode == 2
+    assert "functions/weather/app.py cannot" in done.stderr
+    assert "execution_environments" not in done.stderr

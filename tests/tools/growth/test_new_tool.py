@@ -18,6 +18,7 @@ POLICIES = [f"!GetAtt Platform.Outputs.{name}Policy" for name in ("Function", "S
 FLOW = ("".join(f"\n        - {each}" for each in POLICIES), f" [{', '.join(POLICIES)}]")
 """The policies of the role of the function, and the same in one line."""
 CODE = "      CodeUri: functions/server/\n"
+CODE_IN_PACKAGE = "      CodeUri: functions/\n      Handler: server.app.handler\n"
 TAGS = "      Tags: &tags {a: b}\n"
 
 
@@ -86,6 +87,14 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     assert len({*policies}) == len(policies) == 4
 
 
+def test_the_worker_of_a_module_of_another_name_has_its_handler_there(project):
+    (project / SERVER).rename(project / "functions/server/orders.py")
+    edit(project / "template.yaml", CODE, f"{CODE}      Handler: orders.handler\n")
+    write(plan_tool(project, "count_parts", tasks=True))
+    resources = load(project / "template.yaml")["Resources"]
+    assert resources["ServerWorkerFunction"]["Properties"]["Handler"] == "orders.worker"
+
+
 def test_files_keep_their_line_endings(project):
     template, app = project / "template.yaml", project / "functions/server/app.py"
     for path in (template, app):
@@ -125,6 +134,7 @@ def test_what_the_author_wrote_stays(project):
         (("template.yaml", "!Sub ${AWS::StackName}_server", "server"), "FunctionName"),
         (("template.yaml", "Outputs:\n", "  ServerTasks: {Type: T}\nOutputs:\n"), "ServerTasks"),
         (("template.yaml", FLOW[0], FLOW[1]), "block style"),
+        (("template.yaml", CODE, CODE_IN_PACKAGE), "from a package.* CodeUri to functions/server/ "),
         (("template.yaml", CODE, f"{CODE}{TAGS}      VpcConfig: *tags\n"), "VpcConfig: .*alias"),
         (("template.yaml", CODE, f"{CODE}{TAGS}      <<: *tags\n"), "ServerFunction: .*alias"),
         (("template.yaml", CODE, f"{CODE}{TAGS}"), "duplicate anchor"),
