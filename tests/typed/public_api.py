@@ -5,7 +5,7 @@ from __future__ import annotations
 from asyncio import gather
 from collections.abc import AsyncIterator, Generator, Iterator
 from datetime import datetime
-from typing import assert_type
+from typing import Any, Literal, assert_type
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -49,6 +49,7 @@ def synchronous(ctx: Context, name: str) -> int:
     assert_type(ctx.sample("d", "?", max_tokens=1), Sampled)
     assert_type(ctx.list_roots(), tuple[Root, ...])
     assert_type(ctx.ask(Elicit("e", "?", Size), ListRoots("f")), tuple[Size, tuple[Root, ...]])
+    assert_type(ctx.ask(Elicit("n", "?", Literal["a", "b"]), Elicit("o", "?", int)), tuple[Any, int])
     size, said, flag = ctx.ask(Elicit("g", "?", Size), Sample("h", "?", 1), Elicit("i", "?", bool))
     assert_type(size, Size)
     assert_type(said, Sampled)
@@ -65,6 +66,8 @@ async def asynchronous(ctx: AsyncContext, name: str) -> int:
     assert_type(await ctx.elicit("a", "?", Size), Size)
     assert_type(await ctx.step("b", create_later, name), bytes)
     assert_type(await ctx.step("c", create, name, vcpus=1), list[str])
+    assert_type(await ctx.step("r", create_later, name, retry=Retry()), bytes)
+    assert_type(await ctx.step("s", create, name, vcpus=1, at_most_once=True), list[str])
     assert_type(await ctx.elicit("d", "?", str, default="x"), str)
     assert_type(await ctx.sample("e", "?", max_tokens=1), Sampled)
     assert_type(await ctx.list_roots(), tuple[Root, ...])

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.steps import Retry
 
 
+AsyncFunction = Callable[..., Awaitable[T]]
+
+
 async def _await(call: Awaitable[T]) -> T:
     return await call
 
@@ -170,12 +173,20 @@ class AsyncContext(ContextBase):
 
     @overload
     async def step(
-        self, name: str, function: Callable[..., Any], /, *args: Any, at_most_once: bool, **kwargs: Any
-    ) -> Any: ...
+        self, name: str, function: AsyncFunction[T], /, *args: Any, at_most_once: bool, **kwargs: Any
+    ) -> T: ...
     @overload
     async def step(
-        self, name: str, function: Callable[..., Any], /, *args: Any, retry: Retry | None, **kwargs: Any
-    ) -> Any: ...
+        self, name: str, function: Callable[..., T], /, *args: Any, at_most_once: bool, **kwargs: Any
+    ) -> T: ...
+    @overload
+    async def step(
+        self, name: str, function: AsyncFunction[T], /, *args: Any, retry: Retry | None, **kwargs: Any
+    ) -> T: ...
+    @overload
+    async def step(
+        self, name: str, function: Callable[..., T], /, *args: Any, retry: Retry | None, **kwargs: Any
+    ) -> T: ...
     @overload
     async def step(
         self, name: str, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from inspect import isclass, iscoroutine
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, overload
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
@@ -69,6 +69,28 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
     model: type[T]
     default: T | UnsetType = UNSET
     user_only: bool | None = None
+
+    if TYPE_CHECKING:  # to type checkers, a Literal, a union or an Annotated is no `type[T]`
+
+        @overload
+        def __init__(
+            self,
+            key: str,
+            message: str,
+            model: type[T],
+            default: T | UnsetType = ...,
+            user_only: bool | None = ...,
+        ) -> None: ...
+        @overload
+        def __init__(
+            self: Elicit[Any],
+            key: str,
+            message: str,
+            model: Any,
+            default: Any = ...,
+            user_only: bool | None = ...,
+        ) -> None: ...
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __post_init__(self) -> None:
         _Elicitation.__post_init__(self)
