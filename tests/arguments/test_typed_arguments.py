@@ -198,6 +198,7 @@ def test_methods_and_partials_are_read_like_functions():
     partial = functools.partial(Service().tool, count=3)
     assert "count" not in schema(partial)["properties"], "a bound value is no argument"
     assert arguments(partial).signature.prose == "Do it."
+    assert arguments(functools.cache(partial.func)).names == ("name", "count")
 
 
 def test_an_object_that_decorates_a_function_is_read_like_the_function():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -61,6 +62,11 @@ def a_dependency_of_the_python_sdk() -> None:
     def find(user: Annotated[str, Resolve(no_parameters)]) -> str: ...
 
     Server("x").tool(find)
+
+
+@mistake()
+def a_decorator_for_event_handlers() -> None:
+    Server("x").tool(wraps(name)(lambda event, context: event(context)))
 
 
 @mistake()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -79,6 +79,8 @@ class Signature(Struct, frozen=True):
                 )
             else:
                 parameters.append(parameter.replace(annotation=annotation))
+        if hasattr(function, "__wrapped__"):
+            _check_decorator(function, [*contexts, *(each.name for each in parameters)])
         if len(contexts) > 1:
             raise DefinitionError(
                 f"{name}: parameters {' and '.join(map(repr, contexts))} are both annotated as the context; "
@@ -86,17 +88,18 @@ class Signature(Struct, frozen=True):
             )
         prose, texts = parse_docstring(_docstring(function))
         described = [each for each in parameters if each.name in texts]
+        context_parameter, context_type = next(iter(contexts.items()), (None, None))
         return cls(
             name=name,
             parameters=tuple(parameters),
-            context_parameter=next(iter(contexts), None),
+            context_parameter=context_parameter,
             is_async=_is_async(function),
             prose=prose,
             descriptions={each.name: texts[each.name] for each in described},
             replaced_texts={
                 each.name: texts[each.name] for each in described if _is_replaced(each, texts[each.name])
             },
-            context_type=next(iter(contexts.values()), None),
+            context_type=context_type,
         )
 
     def require_annotations(self) -> Signature:
@@ -193,6 +196,18 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
             f"calls {name}"
         ) from None
     return [parameter for name, parameter in found.items() if name not in preset]
+
+
+def _check_decorator(function: Callable[..., Any], names: Sequence[str]) -> None:
+    """Raise DefinitionError if a decorator's function does not take the parameters by name."""
+    with suppress(ValueError):  # functools.cache has no signature of its own
+        try:
+            inspect.signature(function, follow_wrapped=False).bind(**dict.fromkeys(names))
+        except TypeError as error:
+            raise DefinitionError(
+                f"{function_name(function)}: its decorator does not take the parameters by name ({error}); "
+                "write `*args, **kwargs` in the decorator, or remove it"
+            ) from None
 
 
 def _definition(function: Callable[..., Any]) -> Any:
