@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
+import pydantic.type_adapter  # noqa: F401 - before a test replaces `date`, as freezegun does: pydantic keeps it
 from msgspec.structs import replace
 
 from mcp_roundtrip.deployment.needed_settings import find_unset_settings, missing_settings

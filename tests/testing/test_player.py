@@ -1,6 +1,8 @@
 """`Player`, with which tool authors test tools."""
 
 import json
+import subprocess
+import sys
 from itertools import pairwise
 from random import Random
 
@@ -205,3 +207,25 @@ def test_packages_that_are_installed_beside_a_function_are_imported_once(tmp_pat
     )
     play = Player(tmp_path / "app.py")
     assert [play.call("once").structured for _ in range(2)] == [True, True]
+
+
+FREEZE = """
+import datetime
+from mcp_roundtrip import Server
+from mcp_roundtrip_testing import Player
+
+def ends(years: int) -> datetime.date:
+    return datetime.date(2026 + years, 1, 1)
+
+server = Server("x")
+real, datetime.date = datetime.date, type("Frozen", (datetime.date,), {})
+server.tool(name="frozen")(lambda: None)
+Player(server).call("frozen")
+datetime.date = real
+server.tool(ends)
+assert Player(server).call("ends", {"years": 1}).structured == "2027-01-01"
+"""
+
+
+def test_a_frozen_clock_in_the_first_test_of_a_process_breaks_no_later_one():
+    subprocess.run([sys.executable, "-c", FREEZE], check=True)
