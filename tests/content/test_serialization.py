@@ -1,6 +1,7 @@
 """An author's serializer runs once for a result, and what JSON cannot hold is found in its text."""
 
 import math
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -123,3 +124,16 @@ def test_a_value_that_pydantic_would_replace_is_an_error(annotation, value):
 )
 def test_a_value_that_is_not_serialized_may_be_beyond_json(annotation, value):
     assert "None" in str(output_of(annotation).dump(value)["structuredContent"])
+
+
+class Readings(BaseModel):
+    items: list[float | None]
+
+    def __iter__(self) -> Iterator[float | None]:  # type: ignore[override]  # as authors write it
+        return iter(self.items)
+
+
+def test_a_model_may_iterate_over_something_else_than_its_members():
+    assert output_of(Readings).dump(Readings(items=[None]))["structuredContent"] == {"items": [None]}
+    with pytest.raises(UsageError, match=r"items\[1\]: NaN"):
+        output_of(Readings).dump(Readings(items=[None, math.nan]))

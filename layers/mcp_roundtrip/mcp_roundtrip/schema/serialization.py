@@ -117,7 +117,9 @@ def _is_beyond_json(value: Any) -> bool:
 def members(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return the parts of a value with the name, key or position of each."""
     if isinstance(value, BaseModel):
-        return value
+        return BaseModel.__iter__(
+            value
+        )  # an author's, such as that of a RootModel, may return something else
     if is_dataclass(value):
         return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
     if isinstance(value, Mapping):
@@ -142,7 +144,7 @@ def locate_unserializable(value: Any, root: str) -> str:
         step = next((part for part in parts if not _is_json(part[1])), None)
         if step is None:
             break
-        path.append(_path_step(step[0]))
+        path.append(path_step(step[0]))
         value = step[1]
     return f", at {format_location(root, path)}: {_describe(value)}"
 
@@ -154,7 +156,7 @@ def locate_iterator(value: Any, root: str) -> str:
     while waiting:
         names, each = waiting.pop()
         if isinstance(each, (Iterator, AsyncIterator)):
-            path = [_path_step(name) for name in names]
+            path = [path_step(name) for name in names]
             return f", at {format_location(root, path)}: {type(each).__name__}"
         if id(each) not in seen:
             seen.add(id(each))
@@ -184,7 +186,7 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _path_step(name: Any) -> str | int:
+def path_step(name: Any) -> str | int:
     if isinstance(name, str):
         return name if _is_json(name) else "\ufffd"
     return name if isinstance(name, int) else type(name).__name__
