@@ -239,15 +239,25 @@ class Priced(BaseModel):
         return f"{value} EUR"
 
 
+class Login(BaseModel):
+    name: str
+    password: str = Field("", exclude=True)
+
+
 @pytest.mark.parametrize(
     ("value", "annotation", "said"),
     [
         (b"a", str | bytes, "becomes str"),
         (datetime(2026, 1, 2, tzinfo=UTC), str | datetime, "becomes str"),
-        ([datetime(2026, 1, 2, tzinfo=UTC)], list[str | datetime], "becomes another value"),
+        ([datetime(2026, 1, 2, tzinfo=UTC)], list[str | datetime], r"result\[0\] becomes str"),
+        (
+            {"orders": (Login(name="a", password="b"),)},
+            dict[str, tuple[Login]],
+            r"orders\[0\]\.password becomes",
+        ),
         (Priced(price=Decimal(1)), Priced, "result.price"),
         ("1", Decimal | str, "becomes Decimal"),
-        (["/a"], list[PurePosixPath | str], "becomes another value"),
+        (["/a"], list[PurePosixPath | str], r"result\[0\] becomes PurePosixPath"),
         ("12:00", time_of_day | str, "in another way"),
         ([True], list[Literal[1]], "in another way"),
         ({1: 1}, dict[float, int], "in another way"),

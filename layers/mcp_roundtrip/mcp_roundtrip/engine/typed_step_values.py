@@ -9,6 +9,7 @@ and pydantic would read "3" as 3.
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
@@ -21,10 +22,18 @@ from pydantic import TypeAdapter, ValidationError
 from mcp_roundtrip.arguments.pydantic_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
 from mcp_roundtrip.errors import UsageError
+from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
-from mcp_roundtrip.schema.serialization import TYPE_ERRORS, locate_unserializable, to_json, type_adapter
+from mcp_roundtrip.schema.serialization import (
+    TYPE_ERRORS,
+    locate_unserializable,
+    members,
+    path_step,
+    to_json,
+    type_adapter,
+)
 
 
 class StepType(Struct, frozen=True):
@@ -64,9 +73,8 @@ class StepType(Struct, frozen=True):
             result = _read(types, text) if _has_serializer(types) else _read_recorded(types, data, text)
         except ValueError as error:
             raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
-        if not _is_same(value, result):
-            became = type(result).__name__ if type(result) is not type(value) else "another value"
-            raise UsageError(self._unreadable(value, f"it becomes {became}"))
+        if (difference := _difference(value, result)) is not None:
+            raise UsageError(self._unreadable(value, difference))
         return data, result
 
     @staticmethod
@@ -169,12 +177,29 @@ def _problems(error: ValueError) -> str:
     return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
 
 
-def _is_same(value: Any, result: Any) -> bool:
-    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
-    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
-        return len(value) == len(result) and all(map(_is_same, value, result))
-    if isinstance(value, dict) and isinstance(result, dict):
-        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
+def _difference(value: Any, result: Any, path: tuple[str | int, ...] = ()) -> str | None:
+    """Return which part of a value is not equal to what was read back, and what it becomes; None for none.
+
+    Of objects without equality, the types count.
+    """
+    is_container = any(
+        isinstance(value, kind) and isinstance(result, kind) for kind in ((list, tuple), (dict,))
+    )
+    if not is_container and _is_equal(value, result):
+        return None
+    parts, read = (
+        dict[Any, Any]() if isinstance(each, Set) else dict(members(each)) for each in (value, result)
+    )
+    if parts.keys() == read.keys():
+        found = (_difference(each, read[name], (*path, path_step(name))) for name, each in parts.items())
+        difference = next(filter(None, found), None)
+        if difference or is_container:
+            return difference
+    became = type(result).__name__ if type(result) is not type(value) else "another value"
+    return f"{format_location('result', path)} becomes {became}"
+
+
+def _is_equal(value: Any, result: Any) -> bool:
     try:
         if value == result or (value != value and result != result):  # NaN
             return True
