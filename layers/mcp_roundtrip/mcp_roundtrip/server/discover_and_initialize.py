@@ -18,6 +18,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcp_roundtrip.arguments.mcp_header import KEYWORD
 from mcp_roundtrip.errors import ProtocolError
 from mcp_roundtrip.protocol import constants, jsonrpc, results
 from mcp_roundtrip.protocol.capabilities import TASKS, shows_apps, version_has_tasks
@@ -260,6 +261,17 @@ class _LegacyToolList(ToolList):
         # Structured content is an object in these versions, so an output schema of another type has no place.
         if members.get("outputSchema", {}).get("type") != "object":
             members.pop("outputSchema", None)
+        members["inputSchema"] = _without_headers(members["inputSchema"])
         if self.knows_tasks and (task := self.tools[name].task) is not None:
             members["execution"] = {"taskSupport": task}
         return members
+
+
+def _without_headers(schema: Any) -> Any:
+    """Leave out `x-mcp-header`: these versions do not have it, and Ajv refuses unknown keywords."""
+    if not isinstance(schema, dict):
+        return schema
+    members = {keyword: value for keyword, value in schema.items() if keyword != KEYWORD}
+    if isinstance(properties := schema.get("properties"), dict):
+        members["properties"] = {name: _without_headers(each) for name, each in properties.items()}
+    return members
