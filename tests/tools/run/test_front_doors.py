@@ -50,12 +50,13 @@ def test_a_new_tool_is_listed_and_called_without_another_command(template, monke
         assert called["result"]["content"][0]["text"] == "greet"
         edit(source, "server.tool", "server.tol")
         assert names(app) == ["salute", "part"]
-        (template.parent / "functions/part/app.py").write_text("server = undefined\n")
+        edit(source, "server.tol", "server.tool")
+        edit(template.parent / "functions/part/app.py", "from", "undefined\nfrom")
         assert names(app) == ["salute", "part"]
     assert any("catalog.json is stale" in line and "make catalog" in line for line in log)
     refused = [line for line in log if "previous catalog" in line]
-    assert ["tol" in line for line in refused] == [True, True]
-    assert f'{source.parents[1] / "part/app.py"}", line 1' in refused[-1]
+    assert ["tol" in line for line in refused] == [True, False]
+    assert f'{source.parents[1] / "part/app.py"}", line 2' in refused[-1]
     assert len(fresh_catalogs._catalog_texts) == 1
 
 
@@ -86,7 +87,7 @@ def test_a_catalog_is_built_with_the_variables_of_the_functions_and_no_credentia
 
 def test_the_functions_beside_one_with_a_mistake_are_served(template):
     with serve(template, watch_interval_s=0) as app:
-        (template.parent / "functions/greet/app.py").write_text("import nowhere\n")
+        edit(template.parent / "functions/greet/app.py", "from", "import nowhere\nfrom")
         assert names(app) == ["greet", "part"], "of the previous catalog"
         error = rpc(app.url(), "tools/call", name="greet", arguments={}).json()["error"]
         assert "'nowhere'" in error["message"]

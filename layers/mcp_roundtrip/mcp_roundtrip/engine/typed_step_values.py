@@ -196,7 +196,7 @@ def _difference(value: Any, result: Any, path: tuple[str | int, ...] = ()) -> st
         if difference or is_container:
             return difference
     became = type(result).__name__ if type(result) is not type(value) else "another value"
-    return f"{format_location('result', path)} becomes {became}"
+    return f"{format_location('result', path) if path else 'it'} becomes {became}"
 
 
 def _is_equal(value: Any, result: Any) -> bool:
