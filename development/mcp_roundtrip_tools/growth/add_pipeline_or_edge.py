@@ -134,10 +134,13 @@ def _python_version(project: Path, tree: TemplateTree, environment: Environment)
     """Return the Python of the runtime of the functions, which compiles the layer. Raises GrowthError."""
     stack = stack_of(tree, environment.parameters, environment.option("stack_name"))
     for function in tool_functions(project, tree.document).values():
-        runtime = stack.resources[function.logical_id].text("Runtime", "")
+        resource = stack.resources.get(function.logical_id)  # none under its condition
+        runtime = "" if resource is None else resource.text("Runtime", "")
         if runtime.startswith("python"):
             return runtime.removeprefix("python")
-    raise GrowthError(f"{TEMPLATE} has no function with tools and a Runtime such as python3.13: set one")
+    raise GrowthError(
+        f"{TEMPLATE} has no function with tools and a Runtime such as python3.13 in {environment.name}"
+    )
 
 
 def next_steps(project: Path, part: str) -> Iterator[str]:

@@ -286,8 +286,9 @@ def _worker(template: TemplateText, function: ToolFunction, prefix: str, name: s
     variables = ("Properties", "Environment", "Variables")
     for variable in (resource["Properties"].get("Environment") or {}).get("Variables") or {}:
         entry.append(template.member(*own, *variables, variable), *worker, *variables)
-    for attribute in ("Metadata", "IgnoreGlobals"):
+    for attribute in ("Metadata", "IgnoreGlobals", "Condition"):
         entry.insert_after(template.member(*own, attribute), *worker, "Type")
+    entry.insert_after(template.member(*own, "Condition"), "Resources", f"{prefix}Tasks", "Type")
     return dedent(entry.text.removeprefix("Resources:\n")).splitlines()
 
 

@@ -139,6 +139,14 @@ def test_an_application_that_cannot_get_the_pipeline_is_not_changed(
     assert files(project) == found
 
 
+def test_a_function_that_an_environment_does_not_have_is_none(project, capsys):
+    head = "  ServerFunction:\n    Type: AWS::Serverless::Function\n"
+    edit(project / "template.yaml", head, f"{head}    Condition: Never\n")
+    edit(project / "template.yaml", "\nResources:\n", "\nConditions: {Never: !Equals [a, b]}\nResources:\n")
+    assert command(["add", "pipeline", "--project", str(project)]) == 2
+    assert "python3.13 in default" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_folder_without_an_application_is_refused(part, tmp_path, capsys):
     assert command(["add", part, "--project", str(tmp_path)]) == 2

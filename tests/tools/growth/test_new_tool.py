@@ -1,7 +1,9 @@
 import re
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+import yaml
 
 from mcp_roundtrip_testing.execution_environments import load_server
 from mcp_roundtrip_tools.catalog.catalog import main as catalog
@@ -65,9 +67,10 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     own = f"      MemorySize: 2048\n      Timeout: 10\n      Environment:\n{variables}"
     edit(template, CODE, CODE + own)
     head = "  ServerFunction:\n    Type: AWS::Serverless::Function\n"
-    attributes = {"IgnoreGlobals": ["VpcConfig"], "Metadata": {"BuildMethod": "makefile"}}
-    lines = "    IgnoreGlobals: [VpcConfig]\n    Metadata:\n      BuildMethod: makefile\n"
-    edit(template, head, head + lines)
+    condition = {"Condition": "Always"}
+    attributes = {**condition, "IgnoreGlobals": ["VpcConfig"], "Metadata": {"BuildMethod": "makefile"}}
+    written = yaml.safe_dump(attributes)
+    edit(template, head, head + indent(written, "    "))
     written = template.read_text("utf-8")
     write(plan_tool(project, "count_parts", tasks=True))
     removed, added = changed_lines(written, template.read_text("utf-8"))
@@ -75,6 +78,7 @@ def test_a_worker_has_the_variables_and_properties_of_its_function(project):
     assert max(map(len, added)) <= 110
     resources = load(template)["Resources"]
     assert attributes.items() <= resources["ServerWorkerFunction"].items()
+    assert condition.items() <= resources["ServerTasks"].items()
     worker, server = (resources[f"{each}Function"]["Properties"] for each in ("ServerWorker", "Server"))
     assert (worker["MemorySize"], worker["Timeout"], worker["Handler"]) == (2048, 900, "app.worker")
     orders = {"Fn::Sub": "https://${AWS::StackName}.example"}
