@@ -125,7 +125,8 @@ def read_resources(
             raise TemplateError(f"{name}.Properties: must be an object")
         if kind == FUNCTION:
             ignored = written.get("IgnoreGlobals") or ()
-            used = {key: value for key, value in shared.items() if ignored != "*" and key not in ignored}
+            unused = {*ignored, *(_REPLACED & properties.keys())}
+            used = {key: value for key, value in shared.items() if ignored != "*" and key not in unused}
             properties = _merged(used, properties)
         try:
             if "Condition" in written and not holds(written["Condition"], names):
@@ -136,6 +137,10 @@ def read_resources(
                 continue
         found[logical_id] = TemplateResource(logical_id, kind, properties, names, folder, stack)
     return found, problems
+
+
+_REPLACED: Final = frozenset({"Architectures"})
+"""The lists of a function that replace those of Globals."""
 
 
 def _merged(base: Any, over: Any) -> Any:

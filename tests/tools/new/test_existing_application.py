@@ -195,6 +195,13 @@ def test_a_target_without_wheels_or_that_is_not_written_out_stops_the_build(writ
     assert reason in done.stderr
 
 
+def test_other_functions_may_have_another_target_in_globals(tmp_path):
+    path = follow(tmp_path)
+    others = "Globals: {Function: {Runtime: python3.10, Architectures: [arm64]}}\nResources:\n"
+    edit(path, "Resources:\n", others)
+    assert Template(path, {"AuthMode": "none"}).application().functions
+
+
 @pytest.mark.parametrize(
     ("written", "member"),
     [("CompatibleRuntimes: [python3.12]", "Runtime"), ("CompatibleArchitectures: [arm64]", "Architectures")],
