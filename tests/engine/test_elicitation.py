@@ -103,6 +103,12 @@ def test_a_page_that_has_become_slow_is_not_asked_at_the_end_of_a_round():
     assert page.polls == [0, 0.25, 0.75]
 
 
+def test_a_call_of_a_model_does_not_wait_longer_than_clients_do():
+    page = Page()
+    asked(Passes(page.visit(), {}, fallbacks=("page",), clock=page.clock).begun()(page=ACCEPT))
+    assert page.clock.now - page.began < 5
+
+
 def test_done_is_called_at_most_once_a_second():
     page = Page(complete_at=200)
     outcome, questions = rounds(Passes(page.visit(), clock=page.clock))

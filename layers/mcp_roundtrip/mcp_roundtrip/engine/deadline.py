@@ -16,6 +16,10 @@ RESPONSE_MARGIN_MS: Final = 1_000
 CHECKPOINT_RESERVE_MS: Final = 3_000
 """A pass with less time left begins no new step."""
 
+ANSWER_WAIT_MS: Final = 3_000
+"""How long a repeated call waits for the user at most: some clients give up a request after five seconds. The
+model calls again when the user says that they are done."""
+
 WORKER_RESERVE: Final = 0.1
 """The last fraction of a worker's time, in which it begins no step: a step that outlasts it runs again."""
 

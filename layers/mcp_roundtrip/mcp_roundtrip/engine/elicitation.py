@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.arguments.plain_json_types import JsonForm, form_of
 from mcp_roundtrip.arguments.signature import type_name
+from mcp_roundtrip.engine.deadline import ANSWER_WAIT_MS
 from mcp_roundtrip.engine.journal import Entry, Kind
 from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, TASK_TTL_MS, Run
 from mcp_roundtrip.engine.question_channels import DEFAULT_POLL_INTERVAL_MS, Channel, InputRequest, Question
@@ -248,7 +249,8 @@ def _poll_in_round(
 ) -> Generator[Poll, bool | None, list[str]]:
     """Poll until all are complete, the user has to be asked something, or the round's time is nearly over."""
     deadline, left, completed = run.services.deadline, dict(polled), list[str]()
-    end_ms = deadline.clock_ms() + min(deadline.remaining_ms() - SEAL_RESERVE_MS, MAX_ROUND_MS)
+    longest_ms = ANSWER_WAIT_MS if channel == "page" else MAX_ROUND_MS
+    end_ms = deadline.clock_ms() + min(deadline.remaining_ms() - SEAL_RESERVE_MS, longest_ms)
     pause_ms: float = _interval_ms(polled) if run.history.journal.url_wait_rounds else FIRST_PAUSE_MS
     while left and not run.requests.needs_user(channel):
         began_ms = deadline.clock_ms()

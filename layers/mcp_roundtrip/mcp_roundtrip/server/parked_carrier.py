@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.engine.deadline import lambda_remaining_ms
+from mcp_roundtrip.engine.deadline import ANSWER_WAIT_MS, lambda_remaining_ms
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, Run
@@ -38,10 +38,6 @@ from mcp_roundtrip.tasks.worker import Worker
 FIRST_PAUSE_MS: Final = 250
 MAX_PAUSE_MS: Final = 2_000
 """The pause between two reads of a call that waits. It doubles from the first up to the second value."""
-
-ANSWER_WAIT_MS: Final = 3_000
-"""How long a repeated call waits for answers at most: some clients give up a request after five seconds. The
-model calls again when the user says that they are done."""
 
 PASS_RESERVE_MS: Final = 10_000
 """The time that a pass needs: a request with less time left begins none, and does not wait any longer. A
