@@ -142,7 +142,7 @@ _CODE_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "string",
     "description": (
         "The code from the result of an unfinished call. With it, and with the same other arguments, it "
-        "continues. Leave it out in a new call."
+        "continues. Leave it out, or empty, in a new call."
     ),
 }
 
