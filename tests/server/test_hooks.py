@@ -216,18 +216,20 @@ def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook):
 
     @server.tool
     async def later(user: str) -> str:
-        return tenant.get()
+        return at_once(user)
 
     @server.tool
     def at_once(user: str) -> str:
-        return tenant.get()
+        seen = tenant.get()
+        tenant.set("eve's")
+        return seen
 
     player = Player(server)
     for tool in ("later", "at_once"):
         assert [player.call(tool, {"user": user}).text for user in ("ada", "bob")] == ["ada's", "bob's"]
     assert player.observer.failures == []
     server.hooks.clear()
-    assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once")] == ["nobody's"] * 2
+    assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once") * 2] == ["nobody's"] * 4
 
 
 @pytest.mark.parametrize("error", [CLOSED, SystemExit()], ids=["ToolError", "SystemExit"])

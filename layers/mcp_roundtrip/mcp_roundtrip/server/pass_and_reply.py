@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -105,7 +106,7 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     call.context.tag(flow=flow_id)
     if call.context.options.hooks:
         return run_with_hooks(call, run, _validate_and_run)
-    return _validate_and_run(call, run)
+    return copy_context().run(_validate_and_run, call, run)  # later calls do not see the function's variables
 
 
 def _validate_and_run(call: FeatureCall, run: Run) -> Outcome:
