@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import pytest
 from pydantic import BaseModel
 
-from mcp_roundtrip import Context
+from mcp_roundtrip import Context, UsageError
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.content.tool_results import Output
-from mcp_roundtrip.engine.step_values import NO_ANNOTATION, return_annotation
+from mcp_roundtrip.engine.step_values import UNRESOLVED, return_annotation, round_trip
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -37,5 +39,8 @@ def test_context_arguments_and_result_are_resolved():
     assert return_annotation(tool) is Size
 
 
-def test_a_step_may_call_a_function_with_such_a_name():
-    assert return_annotation(checked) is NO_ANNOTATION
+def test_a_step_may_call_a_function_with_such_a_name_if_it_returns_json_data():
+    assert return_annotation(checked) is UNRESOLVED
+    assert round_trip({"x": (1, None)}, UNRESOLVED)[0] == {"x": [1, None]}
+    with pytest.raises(UsageError, match=r"result\.x\[0\]"):
+        round_trip({"x": (Decimal(1), None)}, UNRESOLVED)

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 from mcp_roundtrip import Image
 from mcp_roundtrip.engine.step_values import (
     NO_ANNOTATION,
+    UNRESOLVED,
     check_annotation,
     return_annotation,
     revive,
@@ -302,7 +303,7 @@ def wrapped(*args):
         (awaited, Point),
         (awaitable, Point),
         (untyped, NO_ANNOTATION),
-        (unresolved, NO_ANNOTATION),
+        (unresolved, UNRESOLVED),
         (nothing, type(None)),
         (lambda: 1, NO_ANNOTATION),
         (time.time, NO_ANNOTATION),

@@ -24,7 +24,7 @@ from mcp_roundtrip import (
 )
 from mcp_roundtrip.engine.async_pass import run_async_pass
 from mcp_roundtrip.engine.context_base import CallInfo
-from mcp_roundtrip.engine.step_values import round_trip
+from mcp_roundtrip.engine.step_values import UNRESOLVED, round_trip
 from mcp_roundtrip.s3 import MAX_BYTES, Bucket, Stored
 from mcp_roundtrip_testing import WITH_TASKS, Player
 from mcp_roundtrip_testing.ports import make_ports
@@ -318,6 +318,7 @@ mistakes(
             lambda ctx: ctx.step("count", lambda: {1: "a", "1": "b"})
         ),
         "a value whose type has no form in json": lambda: round_trip(Connection(), Connection),
+        "a value whose type only checkers know": lambda: round_trip([datetime(2026, 7, 1)], UNRESOLVED),
         "a step whose retry is a number": lambda: run(lambda ctx: ctx.step("pay", pay, retry=3)),
         "a step that runs at most once and again": lambda: run(
             lambda ctx: ctx.step("pay", pay, at_most_once=True, retry=Retry())

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp_roundtrip.engine.typed_step_values import StepType
 
 NO_ANNOTATION: Final = Signature.empty
+UNRESOLVED: Final = "an annotation with a name that exists for type checkers only"
 _EXACT_IN_JSON = frozenset({bool, int, str})
 _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
@@ -43,7 +44,7 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
     if is_json and (text := json_text(value, Any if is_untyped else annotation)) is not None:
         return msgspec.json.decode(text), msgspec.json.decode(text)
     if is_untyped:
-        data = _typed(annotation).untyped_to_data(value)
+        data = _typed(annotation).untyped_to_data(value, is_unresolved=annotation is UNRESOLVED)
         return data, revive(data, annotation)
     return _typed(annotation).round_trip(value)
 
@@ -84,7 +85,7 @@ def _typed(annotation: Any) -> StepType:
 
 
 def return_annotation(function: Callable[..., Any]) -> Any:
-    """Return the type of the function's result, once awaited, or NO_ANNOTATION."""
+    """Return the type of the function's result, once awaited, or NO_ANNOTATION or UNRESOLVED."""
     target = unwrap_function(function)
     target = getattr(target, "__func__", target)  # a bound method is a new object each time
     try:
@@ -106,10 +107,12 @@ def _resolve(function: Callable[..., Any]) -> Any:
         return function
     try:
         found = resolve_type_hints(function).get("return", NO_ANNOTATION)
-    except DefinitionError:  # a library's function whose annotations exist for type checkers only
-        return NO_ANNOTATION
+    except DefinitionError:  # a library's function may return JSON data even so
+        return UNRESOLVED
     return get_args(found)[-1] if get_origin(found) in (Awaitable, Coroutine) else found
 
 
 def _is_untyped(annotation: Any) -> bool:
-    return annotation is NO_ANNOTATION or annotation is Any or annotation is None or annotation is object
+    if annotation is NO_ANNOTATION or annotation is UNRESOLVED:
+        return True
+    return annotation is Any or annotation is None or annotation is object

@@ -78,10 +78,13 @@ class StepType(Struct, frozen=True):
         return data, result
 
     @staticmethod
-    def untyped_to_data(value: Any) -> Any:
-        """Return a value of any type as JSON data. Raises UsageError for a value that JSON cannot hold."""
+    def untyped_to_data(value: Any, *, is_unresolved: bool) -> Any:
+        """Return a value of any type as JSON data. Raises UsageError for a value that JSON cannot hold.
+
+        `is_unresolved`: the function has an annotation that only type checkers can read.
+        """
         try:
-            return to_json(value, by_alias=False)[0]
+            data = to_json(value, by_alias=False)[0]
         except RepeatedName:
             raise UsageError(
                 "returned a dict with two keys that have one name in JSON, such as 1 and '1'; use other keys"
@@ -91,6 +94,12 @@ class StepType(Struct, frozen=True):
                 f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return "
                 "text, numbers, lists or dicts, or write a `def` with a return type"
             ) from None
+        if is_unresolved and (difference := _difference(value, data)) is not None:
+            raise UsageError(
+                f"returned {type(value).__name__}, and the return annotation does not exist at run time, so "
+                f"{difference}; import its types at module level, outside `if TYPE_CHECKING:`"
+            )
+        return data
 
     def revive(self, data: Any) -> Any:
         """Return the value that was recorded; ValueError as in `step_values.revive`."""
