@@ -146,11 +146,11 @@ def test_names_reserved_by_pydantic_models_can_be_used():
 def test_a_field_as_default_is_a_constraint():
     at_least_1, two, empty = Field(ge=1), Field(2, description="B"), Field([])
 
-    def tool(a: int = at_least_1, b: int = two, c: list[int] = empty): ...
+    def tool(a: int = at_least_1, b: int = two, c: list[int] = empty, d: int = ...): ...
 
-    assert schema(tool)["required"] == ["a"]
+    assert schema(tool)["required"] == ["a", "d"]
     assert schema(tool)["properties"]["b"] == {"type": "integer", "default": 2, "description": "B"}
-    assert arguments(tool).validate({"a": 1}) == {"a": 1, "b": 2, "c": []}
+    assert arguments(tool).validate({"a": 1, "d": 3}) == {"a": 1, "b": 2, "c": [], "d": 3}
 
 
 def test_an_alias_is_the_name_on_the_wire():

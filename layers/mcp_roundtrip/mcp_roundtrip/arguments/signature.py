@@ -78,6 +78,8 @@ class Signature(Struct, frozen=True):
                     f"`{parameter.name}: {own}`, and `from mcp_roundtrip import {own}`"
                 )
             else:
+                if parameter.default is ...:  # to pydantic, this means that there is none
+                    parameter = parameter.replace(default=parameter.empty)
                 parameters.append(parameter.replace(annotation=annotation))
         if hasattr(function, "__wrapped__"):
             _check_decorator(function, [*contexts, *(each.name for each in parameters)])
@@ -87,7 +89,7 @@ class Signature(Struct, frozen=True):
                 "keep one of them"
             )
         prose, texts = parse_docstring(_docstring(function))
-        described = [each for each in parameters if each.name in texts]
+        described = [each for each in parameters if each.name in texts] if texts else []
         context_parameter, context_type = next(iter(contexts.items()), (None, None))
         return cls(
             name=name,
