@@ -214,16 +214,16 @@ import datetime
 from mcp_roundtrip import Server
 from mcp_roundtrip_testing import Player
 
-def ends(years: int) -> datetime.date:
-    return datetime.date(2026 + years, 1, 1)
+def tomorrow() -> datetime.date:
+    return datetime.date(2026, 7, 29)
 
 server = Server("x")
 real, datetime.date = datetime.date, type("Frozen", (datetime.date,), {})
 server.tool(name="frozen")(lambda: None)
 Player(server).call("frozen")
 datetime.date = real
-server.tool(ends)
-assert Player(server).call("ends", {"years": 1}).structured == "2027-01-01"
+server.tool(tomorrow)
+assert Player(server).call("tomorrow").structured == "2026-07-29"
 """
 
 

@@ -30,6 +30,8 @@ from mcp_roundtrip.protocol.resource_uris import percent_encode
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.elicitation_form import Form
 
+    Flag = bool | None
+
 T = TypeVar("T")
 
 MIN_POLL_INTERVAL_MS: Final = 1_000
@@ -75,21 +77,11 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
         @overload
         def __init__(
-            self,
-            key: str,
-            message: str,
-            model: type[T],
-            default: T | UnsetType = ...,
-            user_only: bool | None = ...,
+            self, key: str, message: str, model: type[T], default: T | UnsetType = ..., user_only: Flag = ...
         ) -> None: ...
         @overload
         def __init__(
-            self: Elicit[Any],
-            key: str,
-            message: str,
-            model: Any,
-            default: Any = ...,
-            user_only: bool | None = ...,
+            self: Elicit[Any], key: str, message: str, model: Any, default: Any = ..., user_only: Flag = ...
         ) -> None: ...
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
