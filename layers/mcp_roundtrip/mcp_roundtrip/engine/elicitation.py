@@ -30,8 +30,6 @@ from mcp_roundtrip.protocol.resource_uris import percent_encode
 if TYPE_CHECKING:
     from mcp_roundtrip.arguments.elicitation_form import Form
 
-    Flag = bool | None
-
 T = TypeVar("T")
 
 MIN_POLL_INTERVAL_MS: Final = 1_000
@@ -77,11 +75,16 @@ class Elicit(_Elicitation[T], Struct, frozen=True):
 
         @overload
         def __init__(
-            self, key: str, message: str, model: type[T], default: T | UnsetType = ..., user_only: Flag = ...
+            self,
+            key: str,
+            message: str,
+            model: type[T],
+            default: T | UnsetType = ...,
+            user_only: bool | None = ...,
         ) -> None: ...
         @overload
         def __init__(
-            self: Elicit[Any], key: str, message: str, model: Any, default: Any = ..., user_only: Flag = ...
+            self: Elicit[Any], key: str, message: str, model: Any, default: Any = ..., user_only: Any = ...
         ) -> None: ...
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
