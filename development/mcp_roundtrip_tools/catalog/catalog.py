@@ -64,7 +64,7 @@ def _server(path: Path) -> Server | None:
     except DefinitionError as error:
         raise CatalogError("\n".join(f"{path}: {line}" for line in str(error).splitlines())) from error
     except (Exception, SystemExit) as error:  # importing a module may raise anything
-        if not any(b"mcp_roundtrip" in each.read_bytes() for each in path.parent.glob("*.py")):
+        if not any(b"mcp_roundtrip" in each.read_bytes() for each in path.parent.rglob("*.py")):
             place = Path(*path.parts[-3:])
             print(f"{place} is left out: it is no MCP server, and raises {error!r}", file=sys.stderr)
             return None

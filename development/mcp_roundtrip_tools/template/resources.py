@@ -125,7 +125,7 @@ def read_resources(
             raise TemplateError(f"{name}.Properties: must be an object")
         if kind == FUNCTION:
             ignored = written.get("IgnoreGlobals") or ()
-            unused = {*ignored, *(_REPLACED & properties.keys())}
+            unused = {*ignored, *(properties.keys() & {"Architectures"})}  # the only list that is not joined
             used = {key: value for key, value in shared.items() if ignored != "*" and key not in unused}
             properties = _merged(used, properties)
         try:
@@ -137,10 +137,6 @@ def read_resources(
                 continue
         found[logical_id] = TemplateResource(logical_id, kind, properties, names, folder, stack)
     return found, problems
-
-
-_REPLACED: Final = frozenset({"Architectures"})
-"""The lists of a function that replace those of Globals."""
 
 
 def _merged(base: Any, over: Any) -> Any:
