@@ -135,7 +135,7 @@ def ask_at_urls(this_round: Round, requests: WireInputRequests, journal: Journal
     ]
     call.record("url_elicitation_required", asked=sorted(requests))
     # Many clients show the message, and no data.
-    pages = "".join(f"\n- {each['message']}: {each['url']}" for each in elicitations)
+    pages = "".join(f"\n- {each['message']} {each['url']}" for each in elicitations)
     text = f"The user has to open each link, and finish there:{pages}\nThen send this request again."
     error = ProtocolError(URL_ELICITATION_REQUIRED, text, {"elicitations": elicitations})
     return replace(this_round.reply(error, None), asked=asked_through("client", requests))
