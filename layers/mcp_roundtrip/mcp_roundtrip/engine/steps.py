@@ -202,7 +202,7 @@ class Step(Struct, eq=False):
 
 def _not_annotated(value: Any) -> str:
     kind = type(value).__name__
-    remedy = f"write a `def` with `-> {kind}`, or with `-> Any` for plain JSON data"
+    remedy = f"write a `def` with `-> {kind}` (in a decorator: functools.wraps), or `-> Any` for JSON data"
     try:
         step_values.check_annotation(type(value))
     except UsageError:
