@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Final
 
 from moto.dynamodb.comparisons import get_filter_expression
@@ -166,4 +167,10 @@ def _holds(expression: str, request: Mapping[str, Any], item: Item) -> bool:
     key, sort_key = (DynamoType(item.get(name, {"S": ""})) for name in ("pk", "sk"))
     # moto measures each attribute that it is given, which takes long.
     named = {name: item[name] for name in ("pk", "sk", *(names or {}).values()) if name in item}
-    return bool(get_filter_expression(expression, names, values).expr(MotoItem(key, sort_key, named)))
+    condition = _parsed(expression, json.dumps(names), json.dumps(values))
+    return bool(condition.expr(MotoItem(key, sort_key, named)))
+
+
+@cache  # moto takes a millisecond, and the cases have the same conditions
+def _parsed(expression: str, names: str, values: str) -> Any:
+    return get_filter_expression(expression, json.loads(names), json.loads(values))
