@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcp_roundtrip import Context, Drift, Elicit, Server
+from mcp_roundtrip import Context, Drift, Elicit, Retry, Server, StepFailed
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip_testing import FakeClock, Player
 from support.client_requests import next_round, text
@@ -120,3 +120,25 @@ def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(
     ((event, error),) = playing.observer.failures
     assert event == "drift"
     assert isinstance(error, Drift)
+
+
+def test_a_step_whose_error_is_caught_before_a_question_is_logged_because_it_runs_again():
+    ran = list[str]()
+
+    def charge(name: str) -> None:
+        ran.append(name)
+        raise ConnectionError
+
+    def pay(ctx: Context, asks: bool) -> int:
+        with suppress(ConnectionError):
+            ctx.step("charge", charge, "charge")
+        with suppress(StepFailed):
+            ctx.step("book", charge, "book", retry=Retry(attempts=1))
+        return len(ran) if not asks or ctx.confirm("pay", "Pay in cash?") else 0
+
+    player = Player(server_of(pay))
+    assert player.call("pay", {"asks": False}).structured == 2
+    assert player.call("pay", {"asks": True}).answer(pay=True).structured == 5
+    assert ran == ["charge", "book"] * 2 + ["charge"]
+    again = [fields["steps"] for event, fields in player.observer.events if event == "step_runs_again"]
+    assert again == [["charge"]]

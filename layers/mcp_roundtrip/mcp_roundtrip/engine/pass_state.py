@@ -122,7 +122,8 @@ class Run(Struct, eq=False):
     """One pass: its history, its inputs and requests, and how it ends.
 
     `fault` is the first error that decides the outcome even if the tool's code catches it. `has_ended`: the
-    function has returned. A step or a question of its context is an error then.
+    function has returned. A step or a question of its context is an error then. `raised_steps`: the keys of
+    steps that raised. They have no entry, so later passes run them again.
     """
 
     history: History
@@ -134,6 +135,7 @@ class Run(Struct, eq=False):
     suspension: Suspension = field(default_factory=Suspension)
     fault: Exception | None = None
     has_ended: bool = False
+    raised_steps: list[str] = field(default_factory=list)
 
     @property
     def is_task(self) -> bool:

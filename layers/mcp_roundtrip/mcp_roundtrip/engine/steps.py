@@ -142,6 +142,7 @@ class Step(Struct, eq=False):
                 services.on_step_failed(self.key, error, False)
                 raise StepInterrupted(self.key) from error
             if self.retry is None or number is None or not self.retry.applies_to(error):
+                self.run.raised_steps.append(self.key)
                 raise
             retry_at_ms, runs_again = None, number < self.retry.attempts
             if runs_again:

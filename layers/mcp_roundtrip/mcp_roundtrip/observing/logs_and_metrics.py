@@ -104,6 +104,7 @@ WARNING_EVENTS: Final = frozenset(
         "state_refused",
         "state_large",
         "step_retried",
+        "step_runs_again",
         "task_abandoned",
         "task_limit_reached",
         "task_retried",

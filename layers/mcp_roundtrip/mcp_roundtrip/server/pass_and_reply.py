@@ -14,7 +14,7 @@ from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.deadline import Deadline
 from mcp_roundtrip.engine.journal import History, Journal, keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
-from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, run_function
+from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, Suspended, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
 from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
@@ -141,6 +141,8 @@ def _validate_and_run(call: FeatureCall, run: Run) -> Outcome:
         outcome = run_function(feature.function, arguments, run)
     if run.requests.refused or isinstance(outcome, NeedsInput):
         _log_questions(call, run)
+    if run.raised_steps and isinstance(outcome, Suspended):
+        call.record("step_runs_again", steps=run.raised_steps)
     if run.task.recorder is None and (unasked := run.unasked_responses()):
         call.record("answers_ignored", count=len(unasked))
     return outcome
