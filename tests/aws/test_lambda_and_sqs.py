@@ -58,13 +58,15 @@ def fails_with(reason: str) -> Any:
 
 
 UNHANDLED: Final[Any] = {"X_Amz_Function_Error": "Unhandled"}
+THROTTLED: Final = respond(429, {}, X_Amzn_ErrorType="TooManyRequestsException")
 
 
 @pytest.mark.parametrize(
     ("reply", "logged"),
     [
         (respond(403, {"Message": "role"}, X_Amzn_ErrorType="AccessDenied"), "AccessDenied: role"),
-        (respond(429, {}, X_Amzn_ErrorType="TooManyRequestsException"), "TooManyRequestsException"),
+        (THROTTLED, "TooManyRequestsException"),
+        (respond(200, {"errorType": "TooManyRequestsException"}, **UNHANDLED), "TooManyRequestsException"),
         (respond(500, {}, X_Amzn_ErrorType="ServiceException"), "ServiceException"),
         (respond(200, {"errorType": "Sandbox.Timedout"}, **UNHANDLED), "Sandbox.Timedout"),
         (respond(200, b'"odd"', **UNHANDLED), "unhandled"),
@@ -77,6 +79,7 @@ def test_a_failing_owner_is_invoked_once_and_the_log_has_the_reason(aws, forward
     with fails_with(logged.partition(":")[0]) as failed:
         forward(*WEATHER)
     assert len(aws.requests) == 1
+    assert failed.value.is_throttled is (reply is THROTTLED)
     assert logged in "".join(format_exception(failed.value))
 
 

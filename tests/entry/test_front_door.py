@@ -6,7 +6,10 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.entry.catalog_and_forwarding import Catalog
+from mcp_roundtrip.internal_errors import ForwardingFailed
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.server.options import PAGE_SIZE
+from support.client_requests import refused
 from support.deployment import Deployment
 
 plain, lasting = Server("plain"), Server("lasting")
@@ -62,3 +65,17 @@ def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused():
         cursors: tuple[Any, ...] = ("1.forged", 1, [first["nextCursor"]], {})
         for cursor in cursors:
             assert client.error("tools/list", cursor=cursor)["code"] == -32602
+
+
+def throttled(*given):
+    raise ForwardingFailed("TooManyRequestsException", is_throttled=True)
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/tools/plain"])
+@pytest.mark.parametrize(("version", "status"), [(PROTOCOL_VERSION, 429), ("2025-11-25", 200)])
+def test_a_throttled_call_has_the_code_429_and_its_status_if_the_client_reads_such_a_body(
+    path, version, status
+):
+    client = behind_door(plain=plain).by(version=version, replaced_ports={"forward": throttled})
+    body = client.body("tools/call", name="greet", arguments={"name": "Ada"})
+    assert refused(client.send(body, path=path)) == (status, 429)

@@ -73,7 +73,9 @@ class ClientRequests:
         meta = None if self.is_legacy else {**META, META_CLIENT_CAPABILITIES: self.capabilities}
         return message(method, **{"meta": meta, **params})
 
-    def send(self, body: Any, *, http_method: str = "POST", **changes: str | None) -> HttpResponse:
+    def send(
+        self, body: Any, *, http_method: str = "POST", path: str = "", **changes: str | None
+    ) -> HttpResponse:
         """Send a body: JSON, or text. `changes` (underscores for hyphens) replace headers; None removes."""
         given = self._headers(body)
         given |= {name.replace("_", "-"): value for name, value in changes.items()}
@@ -83,7 +85,7 @@ class ClientRequests:
             sent |= callers.authorization(self.auth_mode, self.user, self.scopes, self.clock())
             context = callers.authorizer(self.auth_mode, self.user, self.scopes)
         text = body if isinstance(body, (str, bytes)) else json.dumps(body)
-        return self.respond(HttpRequest(http_method, sent, text, context))
+        return self.respond(HttpRequest(http_method, sent, text, context, path=path))
 
     def _headers(self, body: Any) -> dict[str, str | None]:
         if not self.is_legacy and isinstance(body, Mapping) and "method" in body:

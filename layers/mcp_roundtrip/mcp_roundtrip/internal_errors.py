@@ -128,7 +128,14 @@ class FlowIsStored(McpRoundtripError):
 
 
 class ForwardingFailed(ErrorWithReason):
-    """The function that owns a tool did not answer a forwarded call. The reason is for the log only."""
+    """The function that owns a tool did not answer a forwarded call. The reason is for the log only.
+
+    `is_throttled`: Lambda refused the call, and the function did not run.
+    """
+
+    def __init__(self, reason: str, *, is_throttled: bool = False) -> None:
+        super().__init__(reason)
+        self.is_throttled = is_throttled
 
 
 class AuditFailed(ErrorWithReason):

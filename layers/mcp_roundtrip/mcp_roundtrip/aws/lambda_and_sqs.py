@@ -38,7 +38,8 @@ def invoke_owner(
             ClientContext=b64encode(compact_json({"custom": custom}).encode()).decode(),
         )
     except AwsError as error:
-        raise ForwardingFailed(error.code) from error
+        is_throttled = error.code == "TooManyRequestsException"
+        raise ForwardingFailed(error.code, is_throttled=is_throttled) from error
     return _parse_response(response["Payload"], is_failure="FunctionError" in response)
 
 

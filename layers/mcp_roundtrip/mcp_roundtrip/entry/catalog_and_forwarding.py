@@ -161,7 +161,7 @@ def forward(
 
 def forwarding_failed(failure: Exception, invocation: Invocation) -> ProtocolError:
     """Return the error for a request that could not be forwarded, or whose response was lost."""
-    if isinstance(failure, ForwardingFailed) and failure.reason == "TooManyRequestsException":
+    if isinstance(failure, ForwardingFailed) and failure.is_throttled:
         text = "The server is busy, and this request did not run: send it again later."
         data = {"retryAfterMs": 1_000 * RETRY_AFTER_S}
         return Refusal("forwarding_failed", TOO_MANY_REQUESTS, text, data, http_status=429)

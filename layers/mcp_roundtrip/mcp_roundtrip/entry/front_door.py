@@ -211,9 +211,11 @@ class FrontDoor:
                 self._note_unread_request(unread, request, ports, invocation)
             if isinstance(error, SettingsError):
                 raise
-            request_id = unread.id if isinstance(unread, (ValidRequest, InvalidRequest)) else None
-            # A client that looks for metadata evaluates the status.
-            status = None if request.method == "POST" else 500
+            request_id, status = None, None
+            if isinstance(unread, (ValidRequest, InvalidRequest)):
+                request_id, status = unread.id, 200 if unread.is_legacy else None
+            if request.method != "POST":  # a client that looks for metadata evaluates the status
+                status = 500
             reply = Reply(forwarding_failed(error, invocation))
             return error_response(request_id, reply, request, ports, invocation, status)
 
