@@ -89,6 +89,14 @@ def test_a_module_that_cannot_be_imported_is_reported_with_its_line_and_with_oth
     assert "importlib" not in error
 
 
+def test_a_server_in_a_package_of_a_module_that_cannot_be_imported_is_refused(tmp_path):
+    functions = write(tmp_path, orders="from tools_of_orders import server")
+    (functions / "orders/tools_of_orders").mkdir()
+    (functions / "orders/tools_of_orders/__init__.py").write_text("import nowhere, mcp_roundtrip")
+    with pytest.raises(CatalogError, match="nowhere"):
+        load_function_servers(functions)
+
+
 def test_another_function_that_cannot_be_imported_is_left_out_with_the_reason(tmp_path, capsys):
     functions = write(tmp_path / "functions", billing="import stripe_client", orders=TOOL.format(name="a"))
     assert [*load_function_servers(functions)] == ["orders"]
