@@ -97,7 +97,7 @@ class StepType(Struct, frozen=True):
         if is_unresolved and (difference := _difference(value, data)) is not None:
             raise UsageError(
                 f"returned {type(value).__name__}, and the return annotation does not exist at run time, so "
-                f"{difference}; import its types at module level, outside `if TYPE_CHECKING:`"
+                f"{difference}; import its types outside `if TYPE_CHECKING:`, or return JSON data"
             )
         return data
 
