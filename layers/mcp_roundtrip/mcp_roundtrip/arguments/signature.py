@@ -202,14 +202,15 @@ def call_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 def _check_decorator(function: Callable[..., Any], names: Sequence[str]) -> None:
     """Raise DefinitionError if a decorator's function does not take the parameters by name."""
-    with suppress(ValueError):  # functools.cache has no signature of its own
-        try:
-            inspect.signature(function, follow_wrapped=False).bind(**dict.fromkeys(names))
-        except TypeError as error:
-            raise DefinitionError(
-                f"{function_name(function)}: its decorator does not take the parameters by name ({error}); "
-                "write `*args, **kwargs` in the decorator, or remove it"
-            ) from None
+    try:
+        inspect.signature(function, follow_wrapped=False).bind(**dict.fromkeys(names))
+    except ValueError:
+        pass  # functools.cache has no signature of its own
+    except TypeError as error:
+        raise DefinitionError(
+            f"{function_name(function)}: its decorator does not take the parameters by name ({error}); "
+            "write `*args, **kwargs` in the decorator, or remove it"
+        ) from None
 
 
 def _definition(function: Callable[..., Any]) -> Any:

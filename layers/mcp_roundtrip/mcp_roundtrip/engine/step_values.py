@@ -113,6 +113,4 @@ def _resolve(function: Callable[..., Any]) -> Any:
 
 
 def _is_untyped(annotation: Any) -> bool:
-    if annotation is NO_ANNOTATION or annotation is UNRESOLVED:
-        return True
-    return annotation is Any or annotation is None or annotation is object
+    return any(annotation is each for each in (NO_ANNOTATION, UNRESOLVED, Any, None, object))

@@ -116,10 +116,8 @@ def _is_beyond_json(value: Any) -> bool:
 
 def members(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return the parts of a value with the name, key or position of each."""
-    if isinstance(value, BaseModel):
-        return BaseModel.__iter__(
-            value
-        )  # an author's, such as that of a RootModel, may return something else
+    if isinstance(value, BaseModel):  # whose own __iter__, such as a RootModel's, may return something else
+        return BaseModel.__iter__(value)
     if is_dataclass(value):
         return [(field.name, getattr(value, field.name, None)) for field in fields(value)]
     if isinstance(value, Mapping):
