@@ -258,6 +258,8 @@ class Login(BaseModel):
         (Priced(price=Decimal(1)), Priced, "result.price"),
         ("1", Decimal | str, "becomes Decimal"),
         (["/a"], list[PurePosixPath | str], r"result\[0\] becomes PurePosixPath"),
+        ({"1"}, set[Decimal | str], "it becomes another value"),
+        ([1], Annotated[list[int], BeforeValidator(lambda value: [*value, 1])], "it becomes another value"),
         ("12:00", time_of_day | str, "in another way"),
         ([True], list[Literal[1]], "in another way"),
         ({1: 1}, dict[float, int], "in another way"),
