@@ -26,6 +26,14 @@ def region(name: Annotated[str, McpHeader("Region")]) -> str:
     return name
 
 
+def inner(**keywords):
+    zone = {"type": "object", "properties": {"zone": {"type": "string", **keywords}}}
+    return {"type": "object", "properties": {"place": zone}}
+
+
+server.tool(name="nested", input_schema=inner(**{"x-mcp-header": "Zone"}))(lambda arguments: None)
+
+
 server.resource("notes://all", name="all")(lambda: "all")
 
 
@@ -62,8 +70,9 @@ def test_ping_unknown_resources_and_output_schemas_are_those_of_earlier_versions
 
 def test_the_header_of_a_parameter_is_not_declared_and_optional_but_must_agree():
     client = legacy(server)
-    [tool] = [tool for tool in client.result("tools/list")["tools"] if tool["name"] == "region"]
-    assert tool["inputSchema"]["properties"] == {"name": {"type": "string"}}
+    schemas = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
+    assert schemas["region"]["properties"] == {"name": {"type": "string"}}
+    assert schemas["nested"] == inner()
     assert client.text("region", name="eu") == "eu"
     call = client.body("tools/call", name="region", arguments={"name": "eu"})
     answer = json.loads(client.send(call, mcp_param_region="us").body)

@@ -229,7 +229,10 @@ def test_tools_see_the_context_variables_of_hooks_for_one_pass(hook):
         assert [player.call(tool, {"user": user}).text for user in ("ada", "bob")] == ["ada's", "bob's"]
     assert player.observer.failures == []
     server.hooks.clear()
-    assert [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once") * 2] == ["nobody's"] * 4
+    token = tenant.set("the handler's")
+    seen = [player.call(tool, {"user": "eve"}).text for tool in ("later", "at_once") * 2]
+    tenant.reset(token)
+    assert seen == ["the handler's"] * 4
 
 
 @pytest.mark.parametrize("error", [CLOSED, SystemExit()], ids=["ToolError", "SystemExit"])
