@@ -49,7 +49,7 @@ def synchronous(ctx: Context, name: str) -> int:
     assert_type(ctx.sample("d", "?", max_tokens=1), Sampled)
     assert_type(ctx.list_roots(), tuple[Root, ...])
     assert_type(ctx.ask(Elicit("e", "?", Size), ListRoots("f")), tuple[Size, tuple[Root, ...]])
-    assert_type(ctx.ask(Elicit("n", "?", Literal["a", "b"]), Elicit("o", "?", int)), tuple[Any, int])
+    assert_type(ctx.ask(Elicit("n", "?", Literal["a"]), Elicit("o", "?", int, None)), tuple[Any, int | None])
     size, said, flag = ctx.ask(Elicit("g", "?", Size), Sample("h", "?", 1), Elicit("i", "?", bool))
     assert_type(size, Size)
     assert_type(said, Sampled)
