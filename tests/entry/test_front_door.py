@@ -79,3 +79,8 @@ def test_a_throttled_call_has_the_code_429_and_its_status_if_the_client_reads_su
     client = behind_door(plain=plain).by(version=version, replaced_ports={"forward": throttled})
     body = client.body("tools/call", name="greet", arguments={"name": "Ada"})
     assert refused(client.send(body, path=path)) == (status, 429)
+
+
+def test_a_page_of_a_throttled_function_is_a_server_error():
+    client = behind_door(plain=plain).by(replaced_ports={"forward": throttled})
+    assert refused(client.send("", http_method="GET", path="/tools/plain")) == (500, 429)
