@@ -1,9 +1,8 @@
 import json
-from typing import Annotated
 
 import pytest
 
-from mcp_roundtrip import Context, McpHeader, Server
+from mcp_roundtrip import Context, Server
 from mcp_roundtrip_tools.catalog.catalog import catalog_lists
 from support.client_requests import refused
 from support.deployment import legacy
@@ -21,17 +20,14 @@ def plain() -> int:
     return 3
 
 
-@server.tool
-def region(name: Annotated[str, McpHeader("Region")]) -> str:
-    return name
+def nested(**keywords):
+    place = {"type": "object", "properties": {"region": {"type": "string", **keywords}}}
+    return {"type": "object", "properties": {"place": place}}
 
 
-def inner(**keywords):
-    zone = {"type": "object", "properties": {"zone": {"type": "string", **keywords}}}
-    return {"type": "object", "properties": {"place": zone}}
-
-
-server.tool(name="nested", input_schema=inner(**{"x-mcp-header": "Zone"}))(lambda arguments: None)
+@server.tool(input_schema=nested(**{"x-mcp-header": "Region"}))
+def region(arguments: dict[str, dict[str, str]]) -> str:
+    return arguments["place"]["region"]
 
 
 server.resource("notes://all", name="all")(lambda: "all")
@@ -70,11 +66,10 @@ def test_ping_unknown_resources_and_output_schemas_are_those_of_earlier_versions
 
 def test_the_header_of_a_parameter_is_not_declared_and_optional_but_must_agree():
     client = legacy(server)
-    schemas = {tool["name"]: tool["inputSchema"] for tool in client.result("tools/list")["tools"]}
-    assert schemas["region"]["properties"] == {"name": {"type": "string"}}
-    assert schemas["nested"] == inner()
-    assert client.text("region", name="eu") == "eu"
-    call = client.body("tools/call", name="region", arguments={"name": "eu"})
+    [tool] = [tool for tool in client.result("tools/list")["tools"] if tool["name"] == "region"]
+    assert tool["inputSchema"] == nested()
+    assert client.text("region", place={"region": "eu"}) == "eu"
+    call = client.body("tools/call", name="region", arguments={"place": {"region": "eu"}})
     answer = json.loads(client.send(call, mcp_param_region="us").body)
     assert answer["error"]["code"] == -32020
 
