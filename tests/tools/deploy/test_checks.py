@@ -1,5 +1,6 @@
 import re
 import shutil
+import tomllib
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from mcp_roundtrip_tools.deploy import account, checks
 from mcp_roundtrip_tools.deploy.account import Account
 from mcp_roundtrip_tools.deploy.checks import notes, refusals, reserved_concurrency, stack_of
 from mcp_roundtrip_tools.deploy.deployment import Deployment, built_target, pin
-from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused
+from mcp_roundtrip_tools.deploy.environments import Answers, Environment, Refused, configuration
 from mcp_roundtrip_tools.template.model import TemplateError
 from mcp_roundtrip_tools.template.reader import Template
 from mcp_roundtrip_tools.template.template_files import read_tree
@@ -206,6 +207,16 @@ def test_a_deployer_who_may_not_read_the_template_is_told_that_there_is_no_rollb
     deployment = Deployment.of(project, "default").with_changes({"AuthMode": "none"})
     deployment.deploy(Path(shutil.which("true") or ""), artefact_exists=False, asks=False, options=())
     assert re.search("make rollback .*not", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_rollback_has_the_parameters_of_the_release(project):
+    parameters = {"AuthMode": "none", "Former": "1"}
+    account.save_release(project, "default", account.Release("Resources: {}", parameters))
+    deployment = Deployment.of(project, "default").with_changes({"AuthMode": "bearer"})
+    deployment.rollback(Path(shutil.which("true") or ""), ())
+    written = tomllib.loads(configuration(project, deployment.environment).read_text())
+    assert written["default"]["deploy"]["parameters"]["parameter_overrides"] == parameters
 
 
 OF_COMMAND_LINE = {
