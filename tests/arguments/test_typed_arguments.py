@@ -13,7 +13,7 @@ from mcp_types import Tool
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
-from mcp_roundtrip import Context, DefinitionError
+from mcp_roundtrip import Context
 from mcp_roundtrip.arguments.typed_arguments import Arguments
 from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.schema.json_schema_generator import build_json_schema
@@ -199,14 +199,6 @@ def test_methods_and_partials_are_read_like_functions():
     assert "count" not in schema(partial)["properties"], "a bound value is no argument"
     assert arguments(partial).signature.prose == "Do it."
     assert arguments(functools.cache(partial.func)).names == ("name", "count")
-
-
-def test_a_decorator_takes_the_context_and_the_parameters_by_name():
-    def tool(ctx: Context, name: str): ...
-
-    assert arguments(functools.wraps(tool)(lambda ctx, **given: None)).names == ("name",)
-    with pytest.raises(DefinitionError, match="'name'"):
-        arguments(functools.wraps(tool)(lambda ctx: None))
 
 
 def test_an_object_that_decorates_a_function_is_read_like_the_function():

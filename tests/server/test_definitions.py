@@ -3,11 +3,12 @@
 import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import pytest
 
-from mcp_roundtrip import DefinitionError, DefinitionWarning, Server
+from mcp_roundtrip import Context, DefinitionError, DefinitionWarning, Server
 from mcp_roundtrip.server.definition_lint import MAX_TOOL_NAME, exceeded_limits
 from mcp_roundtrip_testing import Player
 from support.deployment import Deployment, legacy
@@ -192,3 +193,13 @@ def test_a_mistake_in_a_schema_is_named_by_the_option_that_has_it():
         server.check_definitions()
     with pytest.raises(DefinitionError, match=r"^find: input_schema\.properties\.a\.type: "):
         server.tools["find"].parameters.validate({})
+
+
+def test_a_decorator_takes_the_context_and_the_parameters_by_name():
+    def order(ctx: Context, item: str) -> str: ...
+
+    server = Server("x")
+    server.tool(wraps(order)(lambda ctx, **given: given["item"]))
+    assert Deployment(server).text("order", item="tea") == "tea"
+    with pytest.raises(DefinitionError, match="'item'"):
+        server.tool(name="other")(wraps(order)(lambda ctx: None))
