@@ -246,7 +246,8 @@ def _poll_in_round(
     deadline, left, completed = run.services.deadline, dict(polled), list[str]()
     longest_ms = ANSWER_WAIT_MS if channel == "page" else MAX_ROUND_MS
     end_ms = deadline.clock_ms() + min(deadline.remaining_ms() - SEAL_RESERVE_MS, longest_ms)
-    pause_ms: float = _interval_ms(polled) if run.history.journal.url_wait_rounds else FIRST_PAUSE_MS
+    is_repeated = channel == "page" or run.history.journal.url_wait_rounds  # parked calls do not count them
+    pause_ms: float = _interval_ms(polled) if is_repeated else FIRST_PAUSE_MS
     while left and not run.requests.needs_user(channel):
         began_ms = deadline.clock_ms()
         if began_ms + pause_ms + check_ms > end_ms:
