@@ -26,7 +26,7 @@ The sections below have the beginnings of other messages, with `…` for names, 
 SUBJECT = re.compile(r"^(@server\.\w+|\w+|[a-z]+ \w+|[a-z ]+ '[^']*'): ")
 """The name of what has the mistake, at the beginning of a message."""
 
-DETAIL = re.compile(r"(?:; |, at \w+[\[.:]|, so | \((?!\.)|: result\b).*")
+DETAIL = re.compile(r"(?:; |, at \w+[\[.:]|, so | \((?!\.)|: result\b|: it becomes ).*")
 """The remedy, the place in a value, or the cause, at the end of a message."""
 
 VALUE = re.compile(r"(?<!\w)'\w{40,}'?|(?<!\w)'[^']*'|(?<![\w-])\d+\b|\barn:[\w:/-]+")

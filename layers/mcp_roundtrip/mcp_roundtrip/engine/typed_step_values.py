@@ -73,8 +73,8 @@ class StepType(Struct, frozen=True):
             result = _read(types, text) if _has_serializer(types) else _read_recorded(types, data, text)
         except ValueError as error:
             raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
-        if (difference := _difference(value, result)) is not None:
-            raise UsageError(self._unreadable(value, difference))
+        if not _is_same(value, result):
+            raise UsageError(self._unreadable(value, _describe_difference(value, result)))
         return data, result
 
     @staticmethod
@@ -94,10 +94,11 @@ class StepType(Struct, frozen=True):
                 f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return "
                 "text, numbers, lists or dicts, or write a `def` with a return type"
             ) from None
-        if is_unresolved and (difference := _difference(value, data)) is not None:
+        if is_unresolved and not _is_same(value, data):
             raise UsageError(
                 f"returned {type(value).__name__}, and the return annotation does not exist at run time, so "
-                f"{difference}; import its types outside `if TYPE_CHECKING:`, or return JSON data"
+                f"{_describe_difference(value, data)}; import its types outside `if TYPE_CHECKING:`, or "
+                "return JSON data"
             )
         return data
 
@@ -186,29 +187,12 @@ def _problems(error: ValueError) -> str:
     return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
 
 
-def _difference(value: Any, result: Any, path: tuple[str | int, ...] = ()) -> str | None:
-    """Return which part of a value is not equal to what was read back, and what it becomes; None for none.
-
-    Of objects without equality, the types count.
-    """
-    is_container = any(
-        isinstance(value, kind) and isinstance(result, kind) for kind in ((list, tuple), (dict,))
-    )
-    if not is_container and _is_equal(value, result):
-        return None
-    parts, read = (
-        dict[Any, Any]() if isinstance(each, Set) else dict(members(each)) for each in (value, result)
-    )
-    if parts.keys() == read.keys():
-        found = (_difference(each, read[name], (*path, path_step(name))) for name, each in parts.items())
-        difference = next(filter(None, found), None)
-        if difference or is_container:
-            return difference
-    became = type(result).__name__ if type(result) is not type(value) else "another value"
-    return f"{format_location('result', path) if path else 'it'} becomes {became}"
-
-
-def _is_equal(value: Any, result: Any) -> bool:
+def _is_same(value: Any, result: Any) -> bool:
+    """Return whether a value is equal to what was read back; of objects without equality, the types count."""
+    if isinstance(value, (list, tuple)) and isinstance(result, (list, tuple)):
+        return len(value) == len(result) and all(map(_is_same, value, result))
+    if isinstance(value, dict) and isinstance(result, dict):
+        return value.keys() == result.keys() and all(_is_same(value[name], result[name]) for name in value)
     try:
         if value == result or (value != value and result != result):  # NaN
             return True
@@ -217,6 +201,23 @@ def _is_equal(value: Any, result: Any) -> bool:
     has_equality = getattr(type(value), "__eq__", None) is not getattr(object, "__eq__", None)
     # Two members of an enumeration may be one value in JSON, such as a date and its text.
     return type(value) is type(result) and not (has_equality or isinstance(value, Enum))
+
+
+def _describe_difference(value: Any, result: Any) -> str:
+    """Return which part of a value was read back as what. The two are not the same."""
+    path: list[str | int] = []
+    while True:
+        parts, read = (
+            dict[Any, Any]() if isinstance(each, Set) else dict(members(each)) for each in (value, result)
+        )
+        names = parts if parts.keys() == read.keys() else ()
+        name = next((name for name in names if not _is_same(parts[name], read[name])), None)
+        if name is None:
+            break
+        path.append(path_step(name))
+        value, result = parts[name], read[name]
+    became = type(result).__name__ if type(result) is not type(value) else "another value"
+    return f"{format_location('result', path) if path else 'it'} becomes {became}"
 
 
 # Raises for NaN, and for half of a surrogate pair, which reading back would refuse.
