@@ -29,6 +29,7 @@
 #   TOKEN=…                          for call and smoke: an access token
 #   CALL='TOOL {…}'                  for smoke: a tool to call
 #   CLIENT_ID=… CLIENT_SECRET=…      for smoke: the client that gets a token
+#   ISSUER=…                         for smoke: the authorization server that CLIENT_ID is registered with
 #   TOKEN_PARAMETERS='scope=a b'     for smoke: the form of its token request
 #   IAM=1 CA_BUNDLE=…                for smoke: sign requests with the AWS credentials of the environment; certificates to trust
 

@@ -224,7 +224,16 @@ def test_the_list_has_the_variables_that_goals_read(makefile):
 OF_MAKE = {"BESIDE", "CURDIR", "HOME", "MAKE", "MAKECMDGOALS", "MAKEFILE_LIST", "MAKELEVEL", "PATH"}
 """Variables of make itself, of the shell, and of single targets."""
 
-OF_PROGRAMS = {"CA_BUNDLE", "CALL", "CLIENT_ID", "CLIENT_SECRET", "IAM", "TOKEN", "TOKEN_PARAMETERS"}
+OF_PROGRAMS = {
+    "CA_BUNDLE",
+    "CALL",
+    "CLIENT_ID",
+    "CLIENT_SECRET",
+    "IAM",
+    "ISSUER",
+    "TOKEN",
+    "TOKEN_PARAMETERS",
+}
 """Variables that no recipe passes: the programs find them in their environment."""
 
 

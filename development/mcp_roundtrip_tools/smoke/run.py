@@ -132,12 +132,16 @@ def _stop(connection: Connection, findings: Findings, check: str, hint: str) -> 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to check. `token_parameters` are those of the token request; None: the `resource` (RFC 8707)."""
+    """What to check. `token_parameters` are those of the token request; None: the `resource` (RFC 8707).
+
+    `issuer` is the authorization server that `client_id` is registered with.
+    """
 
     url: str
     token: str | None = field(default=None, repr=False)
     client_id: str | None = None
     client_secret: str = field(default="", repr=False)
+    issuer: str | None = None
     token_parameters: Mapping[str, str] | None = None
     iam: bool = False
     call: Call | None = None
@@ -169,6 +173,13 @@ def _check(settings: Settings, findings: Findings) -> None:
     if not findings.passed and not (settings.token or settings.iam):
         return
     if settings.client_id is not None:
+        # A client's credentials are only for the issuer that they are of (MCP: Authorization Server Binding).
+        if metadata and server.get("issuer") != settings.issuer:
+            raise findings.stop(
+                "sign-in",
+                "CLIENT_ID was not sent: the endpoint names the authorization server "
+                f"{server.get('issuer')}, and ISSUER is {settings.issuer}. Correct ISSUER, or TokenIssuer.",
+            )
         given = settings.token_parameters
         asked = {"resource": metadata.get("resource", settings.url)} if given is None else given
         credentials = (settings.client_id, settings.client_secret)
@@ -208,6 +219,7 @@ Settings are variables of the environment, because other users of a computer can
   URL=https://…/mcp   the endpoint
   TOKEN=…             an access token
   CLIENT_ID=… CLIENT_SECRET=…  fetch a token with the client credentials grant
+  ISSUER=https://…    the authorization server that CLIENT_ID is registered with
   TOKEN_PARAMETERS=…  the form of the token request, as in 'scope=a b&audience=c'; default: resource=…
   IAM=1               sign requests with the AWS credentials of the environment (AuthMode iam)
   CALL='TOOL {…}'     a tool to call with these arguments; one that asks and has no side effects
@@ -236,12 +248,15 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     given = {name: environment.get(name, "").strip() for name in _NAMES}
     if not given["URL"]:
         raise ValueError("URL is missing.")
+    if given["CLIENT_ID"] and not given["ISSUER"]:
+        raise ValueError("CLIENT_ID needs ISSUER, the authorization server that it is registered with.")
     parameters = dict(parse_qsl(given["TOKEN_PARAMETERS"])) if given["TOKEN_PARAMETERS"] else None
     return Settings(
         given["URL"],
         token=given["TOKEN"] or None,
         client_id=given["CLIENT_ID"] or None,
         client_secret=given["CLIENT_SECRET"],
+        issuer=given["ISSUER"] or None,
         token_parameters=parameters,
         iam=given["IAM"] == "1",
         call=_read_call(given["CALL"]),
@@ -249,7 +264,17 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     )
 
 
-_NAMES = ("URL", "TOKEN", "CLIENT_ID", "CLIENT_SECRET", "TOKEN_PARAMETERS", "IAM", "CALL", "CA_BUNDLE")
+_NAMES = (
+    "URL",
+    "TOKEN",
+    "CLIENT_ID",
+    "CLIENT_SECRET",
+    "ISSUER",
+    "TOKEN_PARAMETERS",
+    "IAM",
+    "CALL",
+    "CA_BUNDLE",
+)
 
 
 def _read_call(text: str) -> Call | None:

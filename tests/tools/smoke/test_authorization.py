@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -41,10 +42,11 @@ def test_every_check_of_a_correct_endpoint_with_a_token_is_ok(running):
 
 
 def test_a_machine_signs_in_with_its_client_credentials(running):
-    found = findings_of(Settings(running.url, client_id="app", client_secret="secret", call=WEATHER))
+    client = Settings(running.url, client_id="app", client_secret="secret", issuer=running.issuer.issuer)
+    found = findings_of(replace(client, call=WEATHER))
     assert {each.status for each in found.values()} == {"ok"}
     assert "sign-in" in found
-    refused = findings_of(Settings(running.url, client_id="app", client_secret="wrong"))["sign-in"]
+    refused = findings_of(replace(client, client_secret="wrong"))["sign-in"]
     assert (refused.status, "unknown client" in refused.text) == ("wrong", True)
 
 
@@ -85,7 +87,8 @@ def with_secret(running, issuer, token_endpoint):
     """Return the last finding if the authorization server has this metadata, and the client a secret."""
     document = {"issuer": issuer, "token_endpoint": token_endpoint}
     running.issuer.documents[METADATA] = Response(200, body=json.dumps(document).encode())
-    return [*findings_of(Settings(running.url, client_id="app", client_secret="secret")).values()][-1]
+    client = Settings(running.url, client_id="app", client_secret="secret", issuer=issuer)
+    return [*findings_of(client).values()][-1]
 
 
 def test_the_secret_of_a_client_is_only_sent_over_https_and_to_its_issuer(running):
@@ -98,12 +101,27 @@ def test_the_secret_of_a_client_is_only_sent_over_https_and_to_its_issuer(runnin
         assert server.requests == []
 
 
+def test_the_secret_of_a_client_is_not_sent_to_an_authorization_server_that_the_endpoint_chose():
+    with scripted() as server:
+        resource = {"resource": f"{server.url}/mcp", "authorization_servers": [server.url]}
+        issuer = {"issuer": server.url, "token_endpoint": f"{server.url}/token"}
+        server.script += [refusal(), respond(200, resource), respond(200, issuer)]
+        client = Settings(
+            f"{server.url}/mcp", client_id="app", client_secret="secret", issuer="https://id.example"
+        )
+        found = findings_of(client)
+        assert "/token" not in [each.target for each in server.requests]
+    assert found["issuer"].status != "wrong"
+    assert found["sign-in"].status == "wrong"
+
+
 def test_the_secret_of_a_client_is_not_sent_for_a_token_of_another_resource():
     with scripted() as server:
         resource = {"resource": "https://bank.example/mcp", "authorization_servers": [server.url]}
         issuer = {"issuer": server.url, "token_endpoint": f"{server.url}/token"}
         server.script += [refusal(), respond(200, resource), respond(200, issuer)]
-        found = findings_of(Settings(f"{server.url}/mcp", client_id="app", client_secret="secret"))
+        client = Settings(f"{server.url}/mcp", client_id="app", client_secret="secret", issuer=server.url)
+        found = findings_of(client)
         assert "/token" not in [each.target for each in server.requests]
     assert found["metadata"].status == "wrong"
 

@@ -50,7 +50,7 @@ CALLS = {
 @pytest.mark.parametrize(("tool", "arguments", "status", "text"), CALLS.values(), ids=CALLS)
 def test_the_end_of_a_call_is_described(url, tool, arguments, status, text):
     found = findings_of(Settings(url, call=Call(tool, arguments)))["call"]
-    assert (found.status, text in found.text) == (status, True)
+    assert (found.status, text in found.text) == (status, True), found
 
 
 def test_a_single_function_is_an_endpoint_and_no_tool_has_to_be_called(url):
@@ -157,16 +157,25 @@ def test_settings_come_from_the_environment_and_secrets_are_not_printed():
         "TOKEN": ASK,
         "CALL": 'ask {"a": 1}',
         "TOKEN_PARAMETERS": "scope=a b&audience=c",
+        "CLIENT_ID": "app",
+        "ISSUER": "https://id.example",
     }
     settings = read_settings(given)
     assert settings.call == Call("ask", {"a": 1})
     assert settings.token_parameters == {"scope": "a b", "audience": "c"}
+    assert (settings.client_id, settings.issuer) == ("app", "https://id.example")
     assert settings.token == ASK
     assert ASK not in repr(settings)
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"URL": "https://t.example", "CALL": "ask {"}, {"URL": "x", "CALL": "ask []"}]
+    "given",
+    [
+        {},
+        {"URL": "https://t.example", "CALL": "ask {"},
+        {"URL": "x", "CALL": "ask []"},
+        {"URL": "https://t.example", "CLIENT_ID": "app", "CLIENT_SECRET": "s"},
+    ],
 )
 def test_settings_that_cannot_be_read_are_a_usage_error(given, capsys):
     assert main([], given) == 2
