@@ -9,7 +9,10 @@ import { chromium } from "playwright-core";
 const executablePath = await packaged.executablePath();
 const browsers = {};
 
-const launch = (args) => chromium.launch({ executablePath, args: ["--no-sandbox", ...args] });
+// Fewer processes: what they send each other takes a fifth of Chromium's time.
+const FEW_PROCESSES = ["--in-process-gpu", "--enable-features=NetworkServiceInProcess2"];
+
+const launch = (args) => chromium.launch({ executablePath, args: ["--no-sandbox", ...FEW_PROCESSES, ...args] });
 
 async function run({ program, given }) {
   const { default: run, args = [] } = await import(pathToFileURL(program));
