@@ -181,21 +181,21 @@ def test_texts_of_any_script_keep_their_direction(show: Show) -> None:
     assert answers_of(log["calls"][0]) == {"size": {"size": "🐘🐘"}}
 
 
-def test_200_fields_and_5000_choices_are_shown(show: Show) -> None:
-    many = [f"option {number}" for number in range(5_000)]
+def test_200_fields_and_1000_choices_are_shown(show: Show) -> None:
+    many = [f"option {number}" for number in range(1_000)]
     fields: dict[str, Any] = {f"field_{number}": {"type": "string"} for number in range(200)}
     fields |= {"one": {"type": "string", "enum": many}, "some": {"type": "array", "items": {"enum": many}}}
     log = show(
         ("result", asking({"all": form("Many", fields, required=["one", "some"])})),
-        ("select", "one", "option 4999"),
-        ("fill", "Show choices that contain", "4998"),
-        ("check", "option 4998"),
-        ("fill", "field 199", "last"),
+        ("select", "One", "option 999"),
+        ("fill", "Show choices that contain", "998"),
+        ("check", "option 998"),
+        ("fill", "Field 199", "last"),
         *(SEND, GOES_ON),
         answers=DONE,
     )
     content = answers_of(log["calls"][0])["all"]
-    assert content == {"field_199": "last", "one": "option 4999", "some": ["option 4998"]}
+    assert content == {"field_199": "last", "one": "option 999", "some": ["option 998"]}
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

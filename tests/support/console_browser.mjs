@@ -1,5 +1,6 @@
 // A program of browser.mjs: takes the steps of a visit, and returns what those saw that look at something.
 import { audit } from "./axe.mjs";
+import { holds, inField, onButton, sees, waits } from "./find.mjs";
 
 const LOOKS = new Set(["count", "evaluate", "focused", "texts"]);
 
@@ -20,7 +21,7 @@ export default async function visit(browser, { url, steps, options }) {
   page.on("dialog", (dialog) => { complaints.push(`dialog ${dialog.message()}`); dialog.dismiss(); });
   try {
     await page.goto(url);
-    await page.locator("main h1").waitFor();
+    await waits(page, "main h1");
     const seen = [];
     const take = verbs(page);
     for (const [verb, ...args] of steps) {
@@ -56,9 +57,7 @@ async function leave(page) {
 }
 
 function verbs(page) {
-  const main = page.locator("main");
   const [held, released] = [gate(), gate()];
-  const field = (label) => main.getByLabel(label, { exact: true }).last();
   return {
     // Goes to another address; the page has handled the event before this listener.
     open: (hash) => page.evaluate((value) => new Promise((resolve) => {
@@ -95,17 +94,17 @@ function verbs(page) {
     return: () => page.evaluate(() => { window.dispatchEvent(new Event("focus")); }),
     release: () => held.isOpen.then(released.open),
     scroll: (pixels) => page.mouse.wheel(0, pixels),
-    fill: (label, text) => field(label).fill(text),
-    check: (label) => field(label).check(),
-    select: (label, option) => field(label).selectOption({ label: option }),
-    click: (name) => page.getByRole("button", { name, exact: true }).filter({ visible: true }).last().click(),
-    reload: async () => { await page.reload(); await page.locator("main h1").waitFor(); },
+    fill: (label, text) => inField(page, label, (field) => field.fill(text)),
+    check: (label) => inField(page, label, (field) => field.check()),
+    select: (label, option) => inField(page, label, (field) => field.selectOption({ label: option })),
+    click: (name) => onButton(page, name, (button) => button.click()),
+    reload: async () => { await page.reload(); await waits(page, "main h1"); },
     press: async (...keys) => { for (const key of keys) await page.keyboard.press(key); },
     type: (text) => page.keyboard.type(text),
     focus: (selector) => page.locator(selector).first().focus(),
-    see: (text) => page.getByText(text, { exact: false }).filter({ visible: true }).last().waitFor(),
-    gone: (selector) => page.locator(selector).filter({ visible: true }).first().waitFor({ state: "detached" }),
-    wait: (selector) => page.locator(selector).filter({ visible: true }).last().waitFor(),
+    see: (text) => sees(page, text),
+    gone: (selector) => waits(page, selector, true),
+    wait: (selector) => waits(page, selector),
     texts: async (selector) => {
       const visible = page.locator(selector).filter({ visible: true });
       // An element that the page has replaced meanwhile has no lines.
@@ -115,7 +114,7 @@ function verbs(page) {
       return found;
     },
     // Waits until the last element of a selector is in view and has the focus.
-    shows: (selector) => page.waitForFunction(isShown, selector).then(() => null),
+    shows: (selector) => holds(page, isShown, selector).then(() => null),
     count: (selector) => page.locator(selector).filter({ visible: true }).count(),
     evaluate: (expression) => page.evaluate(expression),
     focused: () => page.evaluate(() => {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 
 import { audit } from "./axe.mjs";
+import { holds, inField, onButton, sees, waits } from "./find.mjs";
 
 // The policy for a view without `csp` in its metadata, and frames, which the sandbox itself needs.
 const POLICY = "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
@@ -72,9 +73,7 @@ export default async (browser, given) => {
 };
 
 async function takeSteps(page, { steps, width }) {
-  const view = page.frameLocator("iframe").frameLocator("iframe");
   const frame = page.frames().at(-1);
-  const field = (label) => view.getByLabel(label, { exact: false }).first();
   const take = {
     result: (result) => page.evaluate((value) => host.result(value), result),
     // Calls a tool of the server as the model would, and shows its result in the view.
@@ -93,13 +92,13 @@ async function takeSteps(page, { steps, width }) {
     elicited: async () => log.values.push(await page.evaluate(() => window.elicited)),
     press: (key, times = 1) => Array.from({ length: times }).reduce((done) => done.then(() => page.keyboard.press(key)), Promise.resolve()),
     type: (text) => page.keyboard.type(text),
-    fill: (label, text) => field(label).fill(text),
-    check: (label) => field(label).check(),
-    select: (label, option) => field(label).selectOption(option),
-    click: (name) => view.getByRole("button", { name, exact: true }).click(),
-    see: (text) => view.getByText(text, { exact: false }).filter({ visible: true }).first().waitFor(),
-    gone: () => frame.waitForFunction(() => document.querySelector("main").hidden),
-    height: (least, most) => page.waitForFunction(([low, high]) => {
+    fill: (label, text) => inField(frame, label, (field) => field.fill(text)),
+    check: (label) => inField(frame, label, (field) => field.check()),
+    select: (label, option) => inField(frame, label, (field) => field.selectOption(option)),
+    click: (name) => onButton(frame, name, (button) => button.click()),
+    see: (text) => sees(frame, text),
+    gone: () => waits(frame, "main", true),
+    height: (least, most) => holds(page, ([low, high]) => {
       const { height } = document.querySelector("iframe").getBoundingClientRect();
       return height >= low && height <= high;
     }, [least, most]),
@@ -109,7 +108,7 @@ async function takeSteps(page, { steps, width }) {
       const { violations } = await audit(frame);
       log.values.push(violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]));
     },
-    tree: async () => log.values.push(await view.locator("body").ariaSnapshot()),
+    tree: async () => log.values.push(await frame.locator("body").ariaSnapshot()),
     fitted: async (path) => {
       const box = await page.locator("iframe").boundingBox();
       await page.setViewportSize({ width: width ?? 688, height: Math.ceil(box.y + box.height + 24) });
@@ -120,7 +119,7 @@ async function takeSteps(page, { steps, width }) {
     try {
       await take[verb](...args);
     } catch (error) {
-      const shown = await view.locator("body").innerText();
+      const shown = await frame.locator("body").innerText();
       throw new Error(`step ${JSON.stringify([verb, ...args])}: ${error.message}\nshown: ${shown}\n${JSON.stringify(log)}`);
     }
   }
