@@ -6,7 +6,7 @@ from mcp_roundtrip.protocol.constants import META_CLIENT_CAPABILITIES, META_PROT
 from support.client_requests import APPS, QUESTIONS
 from support.mailbox import Mailbox
 from support.question_app import view
-from support.served_application import Served, serve_anonymously, serve_for_alice
+from support.served_application import Served, serve_for_alice
 
 pytest_plugins = ["support.question_app"]
 
@@ -52,14 +52,12 @@ def test_a_signed_in_user_answers_in_a_view_and_the_same_call_returns_the_result
     assert log["complaints"] == []
 
 
-def test_an_anonymous_user_answers_in_a_view(show):
-    with serve_anonymously() as served:
-        log = show(*PROVISIONED, server=host(served))
+def test_an_anonymous_user_answers_in_a_view(show, served):
+    log = show(*PROVISIONED, server=host(served))
     assert '"name":"orders"' in log["contexts"][0]["content"][1]["text"].replace(" ", "")
 
 
-def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show):
-    with serve_anonymously() as served:
-        log = show(("read", "ui://mcp-roundtrip/questions"), server=host(served))
+def test_the_view_of_the_endpoint_is_the_one_that_the_tests_show(show, served):
+    log = show(("read", "ui://mcp-roundtrip/questions"), server=host(served))
     (content,) = log["values"][0]["contents"]
     assert content["text"] == view()
