@@ -2,34 +2,26 @@
 
 import ast
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from mcp_roundtrip.protocol.resource_uris import UriTemplate, normalize_uri
 from support import skips
-from support.interpreters import output_of
+from support.interpreters import answering, output_of
 from support.project import FUNCTIONS
 
 WEB: Final = FUNCTIONS.parent / "development/mcp_roundtrip_tools/console/web"
 PROGRAM: Final = Path(__file__).with_name("call_functions.mjs")
-
-Call = Callable[..., list[Any]]
 
 
 @pytest.fixture(scope="module")
 def call():
     """Call functions of modules, each given as (module, function, argument, ...)."""
     node = skips.find_node("the modules of the console")
-
-    def run(*calls: tuple[Any, ...]) -> list[Any]:
-        given = json.dumps({"web": str(WEB), "calls": calls})
-        values: list[Any] = json.loads(output_of(node, PROGRAM, input=given, timeout=60))
-        return values
-
-    return run
+    with answering(node, PROGRAM) as exchange:
+        yield lambda *calls: exchange({"web": str(WEB), "calls": calls})
 
 
 TEXT, PLAYER = "copy_as/python_text.js", "copy_as/player.js"
