@@ -25,8 +25,7 @@ def window(size, **options):
     return {"viewport": {"width": size[0], "height": size[1]}, **options}
 
 
-@pytest.mark.parametrize(("size", "motion"), [(PHONE, "no-preference"), (DESKTOP, "reduce")], ids=str)
-def test_questions_and_results_are_in_view_and_have_the_focus(console, size, motion):
+def test_questions_and_results_are_in_view_and_have_the_focus(console):
     size_of_database = (("fill", "vcpus", "4"), ("select", "zone", "c"), ("fill", "owner", "ada@example.com"))
     seen = console(
         "#/tools/new_database",
@@ -44,7 +43,7 @@ def test_questions_and_results_are_in_view_and_have_the_focus(console, size, mot
         *(CALL, ASKED, RECORDED, ROUND, FOCUSED),
         ("open", "#/prompts/greet"),
         *(("fill", "name", "Ada"), ("click", "Get the prompt"), RESULT, RECORDED, ROUND, FOCUSED),
-        options=window(size, reducedMotion=motion),
+        options=window(PHONE, reducedMotion="no-preference"),
     )
     assert seen == [
         *("vcpus", "Yes", "Round 3", "Yes", "Round 4"),
@@ -52,8 +51,7 @@ def test_questions_and_results_are_in_view_and_have_the_focus(console, size, mot
     ]
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "dark"), (DESKTOP, "light")], ids=str)
-def test_errors_are_in_view_have_the_focus_and_say_what_happened(console, size, scheme):
+def test_errors_are_in_view_have_the_focus_and_say_what_happened(console):
     pages = [{"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "1"}]
     texts = ("texts", ".call[open] .round:last-child .result")
     logs = ("texts", ".call[open] .round:last-child .logs")
@@ -72,7 +70,7 @@ def test_errors_are_in_view_have_the_focus_and_say_what_happened(console, size, 
         *(CALL, ("wait", ".call[open] [data-outcome=running]"), ROUND, FOCUSED),
         *(("click", "Stop"), RESULT, ROUND, FOCUSED),
         refused=True,
-        options=window(size, colorScheme=scheme),
+        options=window(DESKTOP, colorScheme="dark"),
     )
     (reported,), (log, *_), (error,), page, aborted, (no_response,), *others = seen
     assert reported.startswith("The tool reports")
