@@ -57,7 +57,7 @@ async function leave(page) {
 }
 
 function verbs(page) {
-  const [held, released] = [gate(), gate()];
+  let held, released;
   return {
     // Goes to another address; the page has handled the event before this listener.
     open: (hash) => page.evaluate((value) => new Promise((resolve) => {
@@ -84,12 +84,15 @@ function verbs(page) {
     fail: (method, status) => page.route("**/mcp", (route) =>
       (route.request().headers()["mcp-method"] === method ? route.fulfill({ status, body: "no" }) : route.fallback())),
     // Keeps requests of a method back until they are released.
-    hold: (method) => page.route("**/mcp", async (route) => {
-      if (route.request().headers()["mcp-method"] !== method) return route.fallback();
-      held.open();
-      await released.isOpen;
-      return route.fallback();
-    }),
+    hold: (method) => {
+      const [entrance, exit] = [held, released] = [gate(), gate()];
+      return page.route("**/mcp", async (route) => {
+        if (route.request().headers()["mcp-method"] !== method) return route.fallback();
+        entrance.open();
+        await exit.isOpen;
+        return route.fallback();
+      });
+    },
     // Returns to the tab.
     return: () => page.evaluate(() => { window.dispatchEvent(new Event("focus")); }),
     release: () => held.isOpen.then(released.open),

@@ -80,40 +80,39 @@ def test_errors_are_in_view_have_the_focus_and_say_what_happened(console):
     assert [page, aborted, *others] == ["Open the page", "Round 1", "Round 1", "Round 1"]
 
 
-@pytest.mark.parametrize(
-    ("size", "elsewhere"),
-    [
-        (PHONE, [("fill", "text", "half a sen")]),
-        (TABLET, [("focus", ".call-form textarea"), ("type", "half")]),
-        (PHONE, [("scroll", -4000)]),
-        (DESKTOP, [("press", "Home")]),
-        (TABLET, [("click", "Request")]),
-        (DESKTOP, [("press", "Shift+Tab")]),
-    ],
-    ids=["fills a field", "types", "scrolls", "scrolls by key", "reads", "moves the focus"],
-)
-def test_news_leaves_a_user_alone_who_is_elsewhere(console, size, elsewhere):
-    before, after, has_same_focus = console(
-        "#/tools/hostile",
-        ("hold", "tools/call"),
-        *(CALL, ("wait", "[data-outcome=running]"), ROUND),
-        *elsewhere,
-        (
-            "evaluate",
-            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))",
-        ),
-        ("evaluate", "window.before = document.activeElement; null"),
-        WHERE,
-        ("release",),
-        *(ASKED, RECORDED, ("wait", ".logs")),
-        WHERE,
-        ("evaluate", "window.before === document.activeElement"),
-        options=window(size),
-    )
-    assert has_same_focus
-    # The browser itself scrolls by what is new above the place at which the user reads.
-    assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1)
-    assert after[2] == before[2]
+ELSEWHERE: Final = {
+    "fills a field": (PHONE, ("fill", "text", "half a sen")),
+    "types": (TABLET, ("focus", ".call-form textarea"), ("type", "half")),
+    "scrolls": (PHONE, ("scroll", -4000)),
+    "scrolls by key": (DESKTOP, ("press", "Home")),
+    "reads": (TABLET, ("click", "Request")),
+    "moves the focus": (DESKTOP, ("press", "Shift+Tab")),
+}
+DRAWN: Final = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))"
+
+
+def test_news_leaves_a_user_alone_who_is_elsewhere(console):
+    steps = []
+    for size, *elsewhere in ELSEWHERE.values():
+        steps += [
+            ("size", *size),
+            *(("open", "#/"), ("open", "#/tools/hostile"), ("hold", "tools/call")),
+            *(CALL, ("wait", ".call[open] [data-outcome=running]"), ROUND),
+            *elsewhere,
+            ("evaluate", DRAWN),
+            ("evaluate", "window.before = document.activeElement; null"),
+            WHERE,
+            ("release",),
+            *(ASKED, RECORDED, ("wait", ".call[open] .logs")),
+            WHERE,
+            ("evaluate", "window.before === document.activeElement"),
+        ]
+    seen = iter(console("#/client", *steps))
+    for name, before, after, has_same_focus in zip(ELSEWHERE, seen, seen, seen, strict=True):
+        assert has_same_focus, name
+        # The browser itself scrolls by what is new above the place at which the user reads.
+        assert after[0] == before[0] or after[1] == pytest.approx(before[1], abs=1), name
+        assert after[2] == before[2], name
 
 
 def test_rounds_without_a_question_are_in_view_until_the_console_stops(console):
