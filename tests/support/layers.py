@@ -67,10 +67,17 @@ def _layer(target: str, *variables: str) -> Path:
 
 
 def share_layers(makefile: Path, layers: Mapping[str, Path]) -> None:
-    """Replace the makefile of a layer by one that copies a built layer.
+    """Replace the makefile of a layer by one that links a built layer, but copies the package for changes.
 
     `layers` has them by the name of the folder in which sam runs make.
     """
-    paths = "".join(f"LAYER_{name} := {path}\n" for name, path in layers.items())
-    copy = 'cp -R "$(LAYER_$(notdir $(CURDIR)))/." "$(ARTIFACTS_DIR)"'
-    makefile.write_text(f"{paths}build-RoundtripLayer:\n\t{copy}\n", "utf-8")
+    paths = "".join(f"LAYER_{name} := {path}/python\n" for name, path in layers.items())
+    commands = (
+        'mkdir "$(SITE)"',
+        'ln -s "$(LAYER_$(notdir $(CURDIR)))"/* "$(SITE)"',
+        'rm "$(SITE)/mcp_roundtrip"',
+        'cp -R "$(LAYER_$(notdir $(CURDIR)))/mcp_roundtrip" "$(SITE)"',
+    )
+    recipe = "".join(f"\t{each}\n" for each in commands)
+    site = "SITE := $(ARTIFACTS_DIR)/python\n"
+    makefile.write_text(f"{paths}{site}build-RoundtripLayer:\n{recipe}", "utf-8")
