@@ -199,10 +199,6 @@ def traffic(url: str) -> Iterator[list[int | str]]:
         sender.join()
 
 
-async def test_one_function(application):
-    await works(application, "order_status")
-
-
 async def test_a_second_tool_in_the_function_and_one_with_tasks(application):
     application.make("new-tool", "NAME=find_parts")
     application.grow("new-tool", "NAME=count_parts", "TASKS=1")
