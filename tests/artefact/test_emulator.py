@@ -123,9 +123,8 @@ def messages(answer: Any) -> list[Any]:
 
 
 def test_a_state_is_resumed_in_another_execution_environment(cold):
-    one_of_each_function = {function_of(file): file for file in ROUNDS}.values()
-    played = {file: rounds_of(cold, file) for file in one_of_each_function}
-    assert_outcomes(played, {file: ROUNDS[file] for file in played})
+    longest = {file: rounds for file, rounds in ROUNDS.items() if len(rounds) > 2}
+    assert_outcomes({file: rounds_of(cold, file) for file in longest}, longest)
 
 
 def test_every_function_responds_to_all_events_from_its_cold_start_on(built, variables):
