@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from support.recorded_calls import IDENTITY, LAMBDA, SECRETS, SQS, record
+from support.recorded_calls import IDENTITY, LAMBDA, SECRETS, SQS, record, record_after_a_deployment
 from support.role_permissions import Grant, findings, grants
 from support.transformed_template import (
     FOLDERS,
@@ -72,8 +72,15 @@ def way(request):
 
 
 @pytest.fixture(scope="module")
-def calls(way, tmp_path_factory):
-    return record(tmp_path_factory.mktemp(way), WAYS[way])
+def calls_after_a_deployment(tmp_path_factory):
+    """Return the calls for tasks of an older version, which every role with tasks allows in both ways."""
+    return record_after_a_deployment(tmp_path_factory.mktemp("template"), WAYS["direct-invoke"])
+
+
+@pytest.fixture(scope="module")
+def calls(way, calls_after_a_deployment):
+    found = record(WAYS[way])
+    return {name: calls | calls_after_a_deployment.get(name, set()) for name, calls in found.items()}
 
 
 def granted(role: str, way: str) -> set[Grant]:

@@ -57,21 +57,28 @@ WORKER_ADDRESS = re.compile(r"^( +)MCP_TASK_WORKER: !Ref (\w+WorkerFunction)\.Ve
 DELETED_VERSION = r"\1MCP_TASK_WORKER: !Sub '${\2.Arn}:7'\n\1MCP_TASK_DELIVERY: invoke"
 
 
-def record(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
-    """Return the AWS calls of each function by logical id. Temporary files go to `folder`."""
-    lines: list[str] = []
-    given: dict[str, Any] = {**with_options(options), "python": python_of_functions("aws_call_log")}
+def record(options: Mapping[str, str]) -> dict[str, set[Call]]:
+    """Return the AWS calls of each function by logical id."""
     mailbox = Mailbox()
     with (
         closing(HttpServer(secrets_manager).start()) as secrets,
-        serve_for_alice(mailbox, **given, variables=SECRET | {SECRETS_ENDPOINT: secrets.url}) as served,
+        serve_for_alice(
+            mailbox, **_logging(options), variables=SECRET | {SECRETS_ENDPOINT: secrets.url}
+        ) as served,
     ):
         anyio.run(every_flow, served, mailbox)
-        lines += served.lines
-    with serve_for_alice(mailbox, template=after_a_deployment(folder), **given) as served:
+    return calls_in(served.lines)
+
+
+def record_after_a_deployment(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
+    """Return the AWS calls of each function for tasks of an older version. Temporary files go to `folder`."""
+    with serve_for_alice(Mailbox(), template=after_a_deployment(folder), **_logging(options)) as served:
         anyio.run(every_task, served)
-        lines += served.lines
-    return calls_in(lines)
+    return calls_in(served.lines)
+
+
+def _logging(options: Mapping[str, str]) -> dict[str, Any]:
+    return {**with_options(options), "python": python_of_functions("aws_call_log")}
 
 
 def secrets_manager(request: Request) -> Response:
