@@ -121,7 +121,7 @@ GENERATED_BODIES = st.builds(
 
 
 @settings(
-    max_examples=15,
+    max_examples=8,
     deadline=None,
     phases=[Phase.generate, Phase.target],
     suppress_health_check=list(HealthCheck),
@@ -184,7 +184,7 @@ def generated_calls(draw: st.DrawFn) -> tuple[Any, Any]:
     return schema, tool("generated", "value", repeated(unit, most=draw(COUNTS)))
 
 
-@settings(max_examples=15, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(schema_and_event=generated_calls())
 def test_a_search_finds_no_schema_over_the_bounds(
     measure: Measure, schema_and_event: tuple[Any, Any]
