@@ -19,11 +19,15 @@ from support import skips
 pytest_plugins = ["support.ministack"]
 
 
-@pytest.fixture
-def installed_packages(monkeypatch):
+@pytest.fixture(scope="module")
+def installed_packages(tmp_path_factory):
     """Run cold functions with the packages of this environment, because installing them takes 20 s."""
-    monkeypatch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
-    monkeypatch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(revisions, "installed", lambda requirements: Path(sysconfig.get_path("purelib")))
+        patch.setattr(cold_chain, "REVISION", "0" * 40)  # not in git
+        now = revisions.deploy_now(tmp_path_factory.mktemp("now"))
+        patch.setattr(revisions, "deploy_now", lambda folder: now)  # once for all tests
+        yield
 
 
 @pytest.mark.parametrize(
