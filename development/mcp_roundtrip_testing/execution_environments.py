@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import pydantic.type_adapter  # noqa: F401 - before a test replaces `date`, as freezegun does: pydantic keeps it
 from msgspec.structs import replace
@@ -34,7 +35,9 @@ def load_server(source: Source) -> Server:
     """Return the server of a new environment; a module is executed again. Raises DefinitionError."""
     if not isinstance(source, Path):
         server = source if isinstance(source, Server) else source()
-        server.check_definitions()
+        if _features_checked.get(server) != len(server.features):  # `Player` loads it in every round
+            server.check_definitions()
+            _features_checked[server] = len(server.features)
         return server
     servers = servers_in(load_module(source))
     assert len(servers) == 1, (
@@ -100,6 +103,7 @@ def _check_definitions(module: ModuleType, folder: Path) -> None:
 
 
 _checked: set[tuple[object, ...]] = set()
+_features_checked = WeakKeyDictionary[Server, int]()
 
 
 def servers_in(module: ModuleType) -> list[Server]:
