@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mcp_roundtrip.auth.callers import AuthMode, EventAuthenticator
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import Player, load_module
 from support.approval import APP, PAGES
 from support.mailbox import token_in
 
@@ -23,7 +23,8 @@ ALICE, BOB, GRACE = (
 def alice(approval):
     capabilities: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}}
     authenticator = EventAuthenticator(AuthMode.JWT)
-    return Player(APP, capabilities, ALICE, ports={"auth": authenticator}, always_replay=True)
+    server = load_module(APP).server  # each environment would create clients of boto3
+    return Player(server, capabilities, ALICE, ports={"auth": authenticator}, always_replay=True)
 
 
 def page(asked: Any) -> str:

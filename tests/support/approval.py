@@ -30,6 +30,7 @@ class Approval:
 
     def __init__(self) -> None:
         self.mailbox = Mailbox()
+        self.handler = load_module(APP).handler
 
     def visit(self, url: str) -> Any:
         """Return the response to a GET request for the page."""
@@ -52,7 +53,7 @@ class Approval:
             "body": None if fields is None else urlencode(fields),
             "isBase64Encoded": False,
         }
-        return load_module(APP).handler(event, None)
+        return self.handler(event, None)
 
 
 @pytest.fixture
