@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import packages_distributions
+from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 from string import Template
 from tempfile import TemporaryDirectory
@@ -55,7 +55,8 @@ def check_name(name: str, command: str) -> None:
 
 def check_module_name(name: str) -> None:
     """Refuse the name of a module that functions may import: another would hide it. Raises GrowthError."""
-    if name in sys.stdlib_module_names or name in packages_distributions():
+    installed = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    if name in sys.stdlib_module_names or PathFinder.find_spec(name, installed):
         raise GrowthError(f"{name!r} is the name of an installed module, which a tool's module would hide")
 
 
