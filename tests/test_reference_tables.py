@@ -100,15 +100,16 @@ def logged(level: str) -> set[str]:
 
 
 @cache
-def source() -> list[ast.Module]:
-    return [ast.parse(path.read_text("utf-8")) for path in Path(mcp_roundtrip.__file__).parent.rglob("*.py")]
+def calls() -> list[ast.Call]:
+    """Return the calls with arguments in the layer."""
+    files = Path(mcp_roundtrip.__file__).parent.rglob("*.py")
+    nodes = (node for path in files for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    return [node for node in nodes if isinstance(node, ast.Call) and node.args]
 
 
 def called(method: str) -> set[str]:
     """Return the event names in calls of an observer's `record` or `record_failure`."""
-    nodes = (node for module in source() for node in ast.walk(module))
-    calls = (node for node in nodes if isinstance(node, ast.Call) and node.args)
-    named = [call.args[0] for call in calls if ast.unparse(call.func).rpartition(".")[2] == method]
+    named = [call.args[0] for call in calls() if method in vars(call.func).values()]
     texts = [text for name in named for text in ast.walk(name) if isinstance(text, ast.Constant)]
     return {text.value for text in texts if isinstance(text.value, str)}
 

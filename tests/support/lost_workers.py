@@ -23,6 +23,7 @@ from mcp_roundtrip.internal_errors import StoreError
 from mcp_roundtrip.tasks.model import ENTRY, TASK, Status, Task, WorkState
 from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip.tasks.service import Tasks
+from mcp_roundtrip.tasks.store_interface import Item
 from mcp_roundtrip_testing import make_ports
 from mcp_roundtrip_testing.task_table import MemoryStore, WorkerKilled
 from mcp_roundtrip_tools.run.execution.async_invocations import AsyncInvocations
@@ -148,6 +149,8 @@ class World:
     acts: list[tuple[Worker, str]] = field(default_factory=list)
     """The writes of workers and the steps that they began, and the end of a worker's stop."""
     ended: list[Status] = field(default_factory=list)
+    _read: tuple[Item, Task] | None = None
+    """The item of the task when it was last read, and the task."""
 
     def __post_init__(self) -> None:
         self.timers, self.store = ManualTimers(), MemoryStore()
@@ -197,7 +200,10 @@ class World:
     def task(self) -> Task:
         item = self.store.get(self.pk, TASK)
         assert item is not None
-        return Task.from_item(item)
+        read = self._read
+        if read is None or read[0] != item:
+            self._read = read = item, Task.from_item(item)
+        return read[1]
 
     @property
     def journal(self) -> dict[str, Any]:
