@@ -20,7 +20,7 @@ signal.signal(signal.SIGTERM, signal.default_int_handler)
 # Shared machines are slow at times, and that is no failure. The same code has the same verdict; the option
 # --hypothesis-profile=random tries other examples.
 settings.register_profile(
-    "fixed", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "fixed", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.register_profile("random", settings.get_profile("fixed"), derandomize=False)
 settings.load_profile("fixed")

@@ -5,7 +5,7 @@ import pytest
 import task_simulation as simulation
 from support.project import ROOT
 
-FEW, MANY = 500, 2_000
+FEW, MANY = 100, 400
 
 
 @pytest.fixture(scope="module")

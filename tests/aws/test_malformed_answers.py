@@ -147,7 +147,7 @@ each_operation = pytest.mark.parametrize("operation", OPERATIONS.values(), ids=O
 
 
 @each_operation
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_any_json_at_any_place_of_an_answer_is_a_value_or_the_documented_error(
     operation, clients, server, data
@@ -173,7 +173,7 @@ BODIES = {
 @each_operation
 def test_a_body_that_is_no_answer_is_a_value_or_the_documented_error(operation, clients, server):
     for body in BODIES.values():
-        for status in (200, 400, 503):
+        for status in (200, 400):
             outcome(operation, clients(operation.service), server, respond(status, body))
 
 

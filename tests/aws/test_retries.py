@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from botocore.retries import standard
 from botocore.session import get_session
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
@@ -70,7 +70,6 @@ def oracle(model, error, attempt, random):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@settings(max_examples=40)
 @given(data=st.data())
 def test_botocore_makes_the_same_decision(name, data):
     model = MODELS[name]

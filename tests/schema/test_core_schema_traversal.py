@@ -77,7 +77,7 @@ PLAIN = [each for each in ZOO.values() if is_plain_to_read(TypeAdapter(each).cor
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 @given(TYPES | st.sampled_from(PLAIN), st.data())
 def test_a_plain_type_is_read_alike_with_and_without_its_json_schema(annotation: Any, data: Any) -> None:
@@ -89,7 +89,7 @@ def test_a_plain_type_is_read_alike_with_and_without_its_json_schema(annotation:
             assert outcome(plain, value) == outcome(checked, value), value
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TYPES, st.data())
 def test_what_a_plain_type_writes_is_valid_if_it_is_read_back(annotation: Any, data: Any) -> None:
     types = TypeAdapter(annotation)

@@ -157,7 +157,7 @@ SEARCHES = st.builds(
 SLOWEST = "(a{1,99}){1,20}b", "a"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pattern=SEARCHES, unit=st.sampled_from(["a", "ab", "abz", "aé", "日", "😀", "aé日😀 "]))
 @example(r"(\w?){100}-", "日")
 @example("(a{1,99}){1,20}[bc]", "a")

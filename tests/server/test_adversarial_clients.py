@@ -192,5 +192,5 @@ def answers_to(shown):
 
 TestAdversarialClient = AdversarialClient.TestCase
 TestAdversarialClient.settings = settings(
-    max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -131,7 +131,7 @@ class RepeatedRounds(RuleBasedStateMachine):
         assert len(charged) <= 1
 
 
-RepeatedRounds.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+RepeatedRounds.TestCase.settings = settings(max_examples=20, stateful_step_count=12, deadline=None)
 test_a_flow_becomes_at_most_one_task = RepeatedRounds.TestCase
 
 

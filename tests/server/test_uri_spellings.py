@@ -51,7 +51,7 @@ def spellings(draw: st.DrawFn, uri: str) -> str:
 
 ADMIN = "admin"
 
-each_uri = settings(max_examples=100)
+each_uri = settings(max_examples=50)
 """For laws that choose one of several URIs."""
 
 

@@ -86,4 +86,4 @@ class LeaseStateMachine(RuleBasedStateMachine):
 
 
 TestLeaseStateMachine = LeaseStateMachine.TestCase
-TestLeaseStateMachine.settings = settings(max_examples=150, stateful_step_count=40)
+TestLeaseStateMachine.settings = settings(max_examples=60, stateful_step_count=40)

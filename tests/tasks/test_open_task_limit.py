@@ -302,4 +302,4 @@ class ListOfOpenTasks(RuleBasedStateMachine):
 
 
 TestListOfOpenTasks = ListOfOpenTasks.TestCase
-TestListOfOpenTasks.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestListOfOpenTasks.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
