@@ -28,8 +28,8 @@ BODIES: Final[Mapping[str, tuple[str, ...]]] = {
     "with a default, then a form": ("default", "form"),
 }
 CLIENTS: Final = (
-    *("declares nothing", "shows apps", "shows URLs only", "shows apps, follows tasks"),
-    *("2025-11-25, declares nothing", "2025-11-25, shows apps", "2025-06-18, declares nothing"),
+    *("declares nothing", "shows apps", "shows apps, follows tasks"),
+    *("2025-11-25, declares nothing", "2025-11-25, shows apps"),
 )
 DIMENSIONS: Final[Mapping[str, Any]] = {
     "order": ORDERS,

@@ -19,8 +19,8 @@ from corpus.pairs import Combination, all_pairs
 from corpus.recording import Case
 
 CLIENTS: Final = (
-    *("shows forms and URLs", "shows forms and URLs, follows tasks", "answers everything, follows tasks"),
-    *("claude.ai with forms", "claude.ai with forms, follows tasks", "2025-11-25 with tasks of SEP-2322"),
+    *("shows forms and URLs", "answers everything, follows tasks"),
+    *("claude.ai with forms, follows tasks", "2025-11-25 with tasks of SEP-2322"),
 )
 DIMENSIONS: Final[Mapping[str, Any]] = {
     "deviation": tuple(DEVIATIONS),

@@ -35,11 +35,9 @@ NUMBERS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 CLIENTS: Final = (
-    *("shows forms and URLs", "shows forms and URLs, follows tasks", "answers everything, follows tasks"),
-    *("only follows tasks", "declares nothing", "shows apps"),
-    *("shows apps, follows tasks", "claude.ai with forms", "claude.ai with forms, follows tasks"),
-    *("claude.ai, only follows tasks", "claude.ai declares nothing"),
-    *("2025-11-25, shows apps", "2025-11-25 with tasks of SEP-2322", "2025-06-18, declares nothing"),
+    *("shows forms and URLs", "answers everything, follows tasks", "declares nothing"),
+    *("shows apps, follows tasks", "claude.ai with forms, follows tasks", "claude.ai declares nothing"),
+    *("2025-11-25, shows apps", "2025-11-25 with tasks of SEP-2322"),
 )
 
 DIMENSIONS: Final[Mapping[str, Any]] = {
