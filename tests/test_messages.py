@@ -59,7 +59,7 @@ Site = tuple[str, range]
 def _makers(tree: ast.AST) -> Iterator[str]:
     """Return the functions that return such an error."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and ast.unparse(node.returns or node) in KINDS:
+        if isinstance(node, ast.FunctionDef) and node.returns and ast.unparse(node.returns) in KINDS:
             yield node.name
 
 
@@ -70,9 +70,9 @@ def sites() -> Iterator[Site]:
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                called = ast.unparse(node.func)
-                name = called.rpartition(".")[2]
-                if name in KINDS or called in made[path] or name == "usage_error":
+                called = vars(node.func)
+                name = called.get("attr", called.get("id"))
+                if name in KINDS or called.get("id") in made[path] or name == "usage_error":
                     yield str(path), range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
