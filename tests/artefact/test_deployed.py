@@ -14,7 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from support.aws_account import adapted, deploy
+from support.aws_account import Stack, adapted, deploy
 from support.clients import SUMMARY, Person, fast_mcp, official
 from support.example_calls import CALLS
 from support.project import ROOT
@@ -37,8 +37,7 @@ WORKER_S = 60
 def stack(account, built, services, tmp_path_factory):
     secrets = account.client("secretsmanager")
     secrets.create_secret(Name="mcp-roundtrip/azure-devops", SecretString=TOKEN)
-    # test_growing_application.py has workers that are invoked.
-    template = adapted(built, tmp_path_factory.mktemp("template"), services, TaskDelivery="queue")
+    template = adapted(built, tmp_path_factory.mktemp("template"), services)
     return deploy(account, built, "mcp-roundtrip", template, AuthMode="none")
 
 
@@ -73,14 +72,24 @@ async def assert_call_completes(url: str, tool: str, connect: Any = official) ->
     assert person.answers == []
 
 
-async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker_through_a_queue(stack):
-    assert "ProvisionTasks" in stack.resources
+async def assert_workers_complete_the_task(stack: Stack) -> None:
     with anyio.fail_after(WORKER_S):
         await assert_call_completes(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
     assert stack.task_states() == {"completed": 1}
     with anyio.fail_after(WORKER_S):
         while "".join(stack.logs()["provision_worker"]).count('"type": "platform.start"') < WORKERS:
             await anyio.sleep(0.1)  # workers are logged at their end, after the end of the task
+
+
+async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack):
+    await assert_workers_complete_the_task(stack)
+
+
+async def test_workers_are_dispatched_through_a_queue_if_configured(account, built, services, tmp_path):
+    template = adapted(built, tmp_path, services, TaskDelivery="queue")
+    stack = deploy(account, built, "through-a-queue", template, AuthMode="none")
+    await assert_workers_complete_the_task(stack)
+    assert "ProvisionTasks" in stack.resources
 
 
 async def test_every_function_logs_to_its_log_group_without_answers_and_states(stack):
