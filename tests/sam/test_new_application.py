@@ -11,18 +11,15 @@ import re
 import shlex
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tomllib
 import zipfile
 from collections.abc import Mapping
 from email import message_from_string
-from importlib import metadata
 from pathlib import Path
 from shutil import copyfile, copytree
 
 import pytest
-from packaging.requirements import Requirement
 
 from mcp_roundtrip_tools.deploy.deployment import NATIVE_ARCHITECTURE
 from mcp_roundtrip_tools.run.services import ministack
@@ -179,27 +176,6 @@ def application(wheel, tmp_path_factory):
     return folder / "orders"
 
 
-def link_requirements(package: Path, environment: Path) -> None:
-    """Link what the package in a folder requires, compiled, into an environment. pip adds the rest."""
-    site = environment / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
-    site.mkdir(parents=True)
-    required, linked = [Requirement("mcp-roundtrip[local]"), Requirement("pip")], set[str]()
-    for each in required:
-        extras = each.extras or {""}
-        found = next(iter(metadata.distributions(name=each.name, path=[str(package), *sys.path])))
-        needed = [Requirement(line) for line in found.requires or ()]
-        required += [
-            other
-            for other in needed
-            if other.name not in linked
-            and any(other.marker is None or other.marker.evaluate({"extra": extra}) for extra in extras)
-        ]
-        linked.add(each.name)
-        for name in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
-            if "mcp_roundtrip" not in name and not (site / name).exists():
-                (site / name).symlink_to(Path(str(found.locate_file(name))))
-
-
 def for_this_computer(new: str) -> str:
     return f"{new.rstrip()} --runtime {NATIVE_RUNTIME} --architecture {NATIVE_ARCHITECTURE}"
 
@@ -221,7 +197,6 @@ def test_the_tests_of_the_application_pass_with_another_tool(application, wheel,
     (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
     add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
     assert add == "new-tool"
-    link_requirements(application.with_name("tools"), application / ".venv")
     # The first command installs the application.
     assert f"functions/server/{name}.py" in shell(NEW_TOOL, application, PIP_FIND_LINKS=str(tmp_path))
     assert "5 passed" in shell(TEST, application)
