@@ -198,6 +198,24 @@ def test_a_question_for_the_model_is_asked_by_a_client_that_can_show_it(deployme
     assert [*asked["inputRequests"]] == ["number"]
 
 
+@pytest.mark.parametrize(("channels", "user_only"), [(["page"], False), (["model", "page"], True)])
+def test_a_question_for_the_model_is_asked_on_the_page_after_a_release_that_wants_the_user(
+    deployment, channels, user_only
+):
+    def relayed(ctx: Context) -> str:
+        ctx.step("prepare", effect, "prepared")
+        return "x" * ctx.elicit("number", "How many?", int, user_only=user_only)
+
+    released = Server("parked")
+    released.tool(channels=channels)(relayed)
+    assert "How many?" in deployment.text("relayed")
+    after = deployment.by(server=released)
+    relayed_answer = {"input_responses": {"number": 5}} if user_only else {}
+    after.answer(after.text("relayed", **relayed_answer), **{"number~2": 3})
+    assert after.text("relayed") == "xxx"
+    assert ran == ["prepared"]
+
+
 def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginning(deployment):
     deployment.text("relayed")
     reads = count()

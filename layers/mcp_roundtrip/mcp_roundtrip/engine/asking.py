@@ -219,6 +219,8 @@ class _Resolver:
     def _response_counts(self, key: str, question: Question[Any]) -> bool:
         history = self._run.history
         if (asked := history.journal.outstanding.get(key)) is not None:
+            if self._run.inputs.response_channels.get(key) == "model" and self._needs_user(question):
+                return False  # a release has made it a question for the user
             return asked == self._requests[key].fingerprint
         if any(entry.key == key for entry in history.journal.entries):
             return False  # it answered the question as it was before

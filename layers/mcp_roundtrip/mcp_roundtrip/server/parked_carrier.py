@@ -105,6 +105,9 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
                 return question_presenters.too_large(self._idle_round(), error)
             except UnknownTask:
                 pass  # it expired meanwhile
+        elif "model" not in self.call.feature.channels and _asks_model(task):
+            # A release has removed the channel. No other one can take the answers: there is no link.
+            task = self._calls.withdraw(task) or task
         return self._reply_to(task) or self._refuse_code()
 
     def _refuse_code(self) -> Reply | None:
@@ -223,7 +226,7 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     cannot_show = missing_capabilities(call.context.request.meta.capabilities, modes)
     presenter = presenter_of_repeated(
         call.plan,
-        is_for_model=any(asked.channel == "model" for asked in task.requests.values()),
+        is_for_model=_asks_model(task),
         shows_requests=call.context.takes_rounds and not cannot_show,
     )
     if presenter == "model":
@@ -236,3 +239,7 @@ def ask(this_round: Round, task: Task, *, is_repeated: bool = False) -> Reply:
     if presenter == "client":
         return question_presenters.ask_client(this_round, requests, state)
     return question_presenters.ask_in_app(this_round, requests, state, task)
+
+
+def _asks_model(task: Task) -> bool:
+    return any(asked.channel == "model" for asked in task.requests.values())

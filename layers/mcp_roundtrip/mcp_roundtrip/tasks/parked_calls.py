@@ -29,6 +29,7 @@ from mcp_roundtrip.internal_errors import FlowIsStored, StoreError
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.protocol.capabilities import declares_required
 from mcp_roundtrip.protocol.jsonrpc import CHANGED_KEY, without_null_members
+from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import (
     Flow,
     TaskCall,
@@ -184,6 +185,18 @@ class ParkedCalls(Struct, frozen=True):
             if ending in unmet:
                 return None
         raise StoreError("too_many_concurrent_updates")
+
+    def withdraw(self, task: Task) -> Task | None:
+        """Withdraw the open requests, so that a pass asks them again; return None if the task has changed."""
+        change = transitions.accept_responses(
+            version=task.version,
+            requests={},
+            submissions=task.submissions,
+            is_leased=task.work_state is WorkState.LEASED,
+            now_ms=self.tasks.clock_ms(),
+        )
+        item = self.tasks.store.update(task.pk, TASK, change)
+        return None if item is None else Task.from_item(item)
 
     def answer(self, task: Task, answers: Mapping[str, Any], via: str) -> bool:
         """Store answers of the user (ElicitResult objects by wire key) that came through the channel `via`.
