@@ -7,7 +7,7 @@ import pytest
 
 from mcp_roundtrip import Context, Drift, Elicit, Retry, Server, StepFailed
 from mcp_roundtrip.internal_errors import KeyServiceError
-from mcp_roundtrip_testing import FakeClock, Player
+from mcp_roundtrip_testing import WITH_TASKS, FakeClock, Player
 from support.client_requests import next_round, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
@@ -120,6 +120,40 @@ def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(
     ((event, error),) = playing.observer.failures
     assert event == "drift"
     assert isinstance(error, Drift)
+
+
+def test_a_call_that_a_release_ends_in_a_tool_error_names_the_steps_that_a_new_call_repeats():
+    def tool(ctx: Context) -> str:
+        ctx.step("reserve", int)
+        return ctx.elicit("more", "More?", str)
+
+    def narrowed(ctx: Context, region: str) -> str:
+        return tool(ctx)
+
+    def broken(ctx: Context) -> str:
+        raise LookupError(tool(ctx))
+
+    for released in (narrowed, broken):
+        builds = [server_of(tool), Server("released")]
+        builds[1].tool(name="tool")(released)
+        ended = Player(lambda builds=builds: builds.pop(0)).call("tool").answer(more="yes")
+        assert ended.failed
+        assert text(ended.result).endswith("is repeated: reserve.")
+    assert "repeated" not in Player(server_of(narrowed)).call("narrowed").text
+
+
+def test_a_task_whose_tool_a_release_removes_names_the_steps_that_have_run():
+    servers = [Server("before")]
+
+    @servers[0].tool(task="required")
+    def tool(ctx: Context) -> str:
+        ctx.step("reserve", int)
+        ctx.run_as_task()
+        return ctx.elicit("more", "More?", str)
+
+    asked = Player(lambda: servers[-1], WITH_TASKS).call("tool").task
+    servers.append(Server("released"))
+    assert asked.answer(more="yes").error["message"].endswith("is repeated: reserve.")
 
 
 def test_a_step_whose_error_is_caught_before_a_question_is_logged_because_it_runs_again():

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import user_binding
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -17,7 +18,13 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, Suspended, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
+from mcp_roundtrip.errors import (
+    DefinitionError,
+    MissingClientCapability,
+    ProtocolError,
+    ToolError,
+    UsageError,
+)
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.call_errors import ClientError, client_error, describe_repeated, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
@@ -236,7 +243,13 @@ class Round(Struct, frozen=True):
         return self.reply(body, outcome, **fields)
 
     def reply_for_exception(self, error: BaseException) -> Reply:
-        return self.error_reply(client_error(self.call, error))
+        failure = client_error(self.call, error)
+        # After a release, the arguments of a call may be refused, or its function may fail.
+        ends = ("arguments_refused", f"{self.call.feature.kind}_raised")
+        if isinstance(failure.error, ToolError) and failure.outcome in ends:
+            repeated = describe_repeated(keys_of_steps(self.run.history.entries()))
+            failure = replace(failure, error=type(failure.error)(f"{failure.error}{repeated}"))
+        return self.error_reply(failure)
 
     def reply_without(self, error: MissingClientCapability) -> Reply:
         """Build the reply to a client without a capability. Raises the error for one that knows its code."""

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.deployment.ports import Ports
+from mcp_roundtrip.engine.journal import keys_of_steps
 from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, TaskRequested
 from mcp_roundtrip.engine.pass_state import TASK_TTL_MS, TaskOptions
@@ -29,7 +30,7 @@ from mcp_roundtrip.protocol.jsonrpc import INTERNAL_ERROR
 from mcp_roundtrip.protocol.request_validation import RequestMeta, ValidRequest
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.server import question_presenters, task_carrier
-from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions
+from mcp_roundtrip.server.call_errors import ClientError, describe_open_questions, describe_repeated
 from mcp_roundtrip.server.lambda_invocation import Invocation
 from mcp_roundtrip.server.pass_and_reply import Round, new_run, parked_channels, run_pass, task_channels
 from mcp_roundtrip.server.request_types import CallParams, FeatureCall, Reply, RequestContext
@@ -178,7 +179,8 @@ class TaskRunner(Struct, frozen=True):
             self.invocation.operation.begin_task(task, history.call)
             drift = Drift(history.call.name, "the tool does not exist any more")
             self.ports.observer.record_failure("drift", drift, task=task.task_id)
-            return ProtocolError(INTERNAL_ERROR, "The tool of this task does not exist any more.")
+            repeated = describe_repeated(keys_of_steps(history.journal.entries))
+            return ProtocolError(INTERNAL_ERROR, f"The tool of this task does not exist any more.{repeated}")
         call = self._restore_call(tool, task, history.call)
         if task.attempts > 1:  # a process that is killed writes no line that names its task
             call.record("task_retried", task=task.task_id, attempt=task.attempts)
