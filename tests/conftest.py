@@ -63,8 +63,8 @@ LONGEST_FIRST = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """Return two more than there are cores, because many tests wait for other processes."""
-    return (os.cpu_count() or 1) + 2
+    """Return one more than there are cores: many tests wait, and each process collects all of them."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_sessionstart(session):
