@@ -85,7 +85,11 @@ async function takeSteps(page, { steps, width }) {
     read: async (uri) => log.values.push((await rpc("resources/read", { uri })).result),
     cancelled: () => page.evaluate(() => host.cancelled()),
     teardown: async () => log.values.push(await page.evaluate(() => host.teardown())),
-    context: (context) => page.evaluate((value) => host.context(value), context),
+    // The view has read a notification when it answers what is sent after it.
+    context: (context) => page.evaluate(async (value) => {
+      await host.context(value);
+      await host.request("ping", "ping", {});
+    }, context),
     capabilities: async () => log.values.push(await page.evaluate(() => host.capabilities())),
     request: async (method) => log.values.push(await page.evaluate((value) => host.request(value, value, {}), method)),
     elicit: (params) => page.evaluate((value) => { window.elicited = host.request("elicit", "elicitation/create", value); }, params),
