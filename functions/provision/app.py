@@ -47,7 +47,7 @@ def provision_database(ctx: Context, name: Name, region: Region = "") -> Provisi
         name: The name of the database: lower-case letters, digits and hyphens.
         region: An AWS Region such as eu-west-1; if it is left out, the user is asked.
     """
-    prices = databases.prices()
+    prices = ctx.step("prices", databases.prices)  # the list may change while the call waits
     size = ctx.elicit("size", f"Which size should {name} have?", one_of(prices))
     if region not in prices[size]:
         question = f"In which region should {name} be? Not every region has size {size}."

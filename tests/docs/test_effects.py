@@ -14,7 +14,16 @@ MODULES = sorted(
     for path in ROOT.glob(f"{folder}/**/app.py")
 )
 
-READS = {"temperature", "fetch", "is_issued", "load", "price_of", "rfc_editor.fetch", "weather"}
+READS = {
+    "databases.prices",
+    "temperature",
+    "fetch",
+    "is_issued",
+    "load",
+    "price_of",
+    "rfc_editor.fetch",
+    "weather",
+}
 CALCULATES = {"int"}
 CHANGES_NOTHING_THE_SECOND_TIME = {
     "approvals.use",  # its arguments have the key

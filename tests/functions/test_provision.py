@@ -3,6 +3,7 @@ import json
 import pytest
 
 from mcp_roundtrip_testing import CANCEL, DECLINE, WITH_TASKS, PlayedTask, Player, crashes, load_module
+from support.example_services import stand_in
 from support.project import FUNCTIONS
 
 APP = FUNCTIONS / "provision/app.py"
@@ -36,6 +37,12 @@ def test_the_regions_to_choose_from_are_those_of_the_size(inline):
         assert asked.asked.keys() == {"region"}
         form = asked.asked["region"]["params"]["requestedSchema"]
         assert form["properties"]["value"]["enum"] == list(regions)
+
+
+def test_a_call_keeps_the_price_list_of_its_first_question(play):
+    with stand_in("databases", "DATABASES_API_URL") as provider:
+        assert provisioning(play).answer(keep=True).structured
+    assert provider.paths.count("/v1/prices") == 1
 
 
 def test_rounds_precede_the_task_which_asks_the_last_question(play):

@@ -84,8 +84,9 @@ def test_each_entry_of_the_journal_has_a_mark_and_what_travelled_is_shown(consol
         ("axe",),
     )
     strip, rows, facts = seen
-    assert [text.split() for text in strip] == [["answered", "size"]]
+    assert [text.split() for text in strip] == [["replayed", "prices"], ["answered", "size"]]
     assert [row.split()[:3] for row in rows] == [
+        ["replayed", "prices", "step"],
         ["answered", "size", "answer"],
         ["asked", "region", "question"],
     ]
@@ -131,8 +132,9 @@ def test_a_worker_is_killed_and_the_next_one_replays_both_in_view_and_with_the_f
     lost, second, question, chips, journal, tasks = task_of_two_workers
     assert "lost" in lost
     assert (second, question) == ("Worker 2", "Yes")
-    assert [" ".join(text.split()) for text in chips] == ["lost replayed 1", "ended replayed 1 ran 1 asked 1"]
+    assert [" ".join(text.split()) for text in chips] == ["lost replayed 2", "ended replayed 2 ran 1 asked 1"]
     assert [row.split()[:3] for row in journal] == [
+        ["replayed", "prices", "step"],
         ["replayed", "size", "answer"],
         ["ran", "create", "step"],
         ["asked", "keep", "question"],
