@@ -9,7 +9,7 @@ from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.tasks.model import TASK, Status
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, WorkerKilled
-from support.client_requests import FORMS, TASKS, next_round
+from support.client_requests import FORMS, TASKS, next_round, text
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
 from support.task_tools import meanwhile, ran, run_step
@@ -214,6 +214,24 @@ def test_a_question_for_the_model_is_asked_on_the_page_after_a_release_that_want
     after.answer(after.text("relayed", **relayed_answer), **{"number~2": 3})
     assert after.text("relayed") == "xxx"
     assert ran == ["prepared"]
+
+
+@modern
+def test_a_state_of_a_call_that_asked_the_model_gets_a_link_after_a_release_that_removes_the_channel(deployment):
+    def slow(ctx: Context) -> str:
+        ctx.step("wait", deployment.clock.advance, 27)
+        ctx.checkpoint()
+        return "x" * ctx.elicit("number", "How many?", int)
+
+    servers = [Server("parked"), Server("parked")]
+    for each, channels in zip(servers, (["model"], ["page"]), strict=True):
+        each.tool(channels=channels)(slow)
+    client = deployment.by(server=servers[0], capabilities={"sampling": {}})
+    again = next_round(client.call("slow"))
+    assert "How many?" in text(client.post_call("slow", **again)["result"])
+    after = client.by(server=servers[1])
+    after.answer(text(after.post_call("slow", **again)["result"]), **{"number~2": 3})
+    assert after.text("slow") == "xxx"
 
 
 def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginning(deployment):

@@ -105,9 +105,6 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
                 return question_presenters.too_large(self._idle_round(), error)
             except UnknownTask:
                 pass  # it expired meanwhile
-        elif "model" not in self.call.feature.channels and _asks_model(task):
-            # A release has removed the channel. No other one can take the answers: there is no link.
-            task = self._calls.withdraw(task) or task
         return self._reply_to(task) or self._refuse_code()
 
     def _refuse_code(self) -> Reply | None:
@@ -145,6 +142,9 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
 
     def _reply_to(self, task: Task, *, answer_wait_ms: int = ANSWER_WAIT_MS) -> Reply | None:
         """Wait until the call can continue, run a pass, and return the reply; None if the call expires."""
+        if "model" not in self.call.feature.channels and _asks_model(task):
+            # A release has removed the channel. No other one can take the answers: there is no link.
+            task = self._calls.withdraw(task) or task
         try:
             return self._wait_and_continue(task, answer_wait_ms)
         except (KeyServiceError, SettingsError) as error:
