@@ -170,7 +170,7 @@ def _check(settings: Settings, findings: Findings) -> None:
     server = authorization.check_issuer(endpoint, metadata, findings)
     # The client's secret must not go to a server that another issuer's metadata name (RFC 8414 §3.3), nor
     # a token for another resource to this endpoint (RFC 9728 §3.3).
-    if not findings.passed and not (settings.token or settings.iam):
+    if not findings.passed and (settings.client_id or not (settings.token or settings.iam)):
         return
     if settings.client_id is not None:
         # A client's credentials are only for the issuer that they are of (MCP: Authorization Server Binding).

@@ -115,12 +115,13 @@ def test_the_secret_of_a_client_is_not_sent_to_an_authorization_server_that_the_
     assert found["sign-in"].status == "wrong"
 
 
-def test_the_secret_of_a_client_is_not_sent_for_a_token_of_another_resource():
+@pytest.mark.parametrize("token", [None, "t"])
+def test_the_secret_of_a_client_is_not_sent_for_a_token_of_another_resource(token):
     with scripted() as server:
         resource = {"resource": "https://bank.example/mcp", "authorization_servers": [server.url]}
         issuer = {"issuer": server.url, "token_endpoint": f"{server.url}/token"}
         server.script += [refusal(), respond(200, resource), respond(200, issuer)]
-        client = Settings(f"{server.url}/mcp", client_id="app", client_secret="secret", issuer=server.url)
+        client = Settings(f"{server.url}/mcp", token, "app", "secret", server.url)
         found = findings_of(client)
         assert "/token" not in [each.target for each in server.requests]
     assert found["metadata"].status == "wrong"
