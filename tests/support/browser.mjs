@@ -6,6 +6,8 @@ import { pathToFileURL } from "node:url";
 import packaged from "@sparticuz/chromium";
 import { chromium } from "playwright-core";
 
+const MAX_MS = 80_000; // `answering` ends a program that is silent for longer, and with it the browser of all later tests
+
 const executablePath = await packaged.executablePath();
 const browsers = {};
 
@@ -18,12 +20,20 @@ async function run({ program, given }) {
   const { default: run, args = [] } = await import(pathToFileURL(program));
   // Chromium can crash at its start, which would fail all tests that share it.
   const browser = await (browsers[args] ??= launch(args).catch(() => launch(args)));
+  const close = (contexts) => Promise.all(contexts.map((context) => context.close()));
+  let timer;
+  const end = new Promise((_, reject) => {
+    // What waits for a closed page fails, and says where. Something else may wait without an end.
+    const stop = () => close(browser.contexts()).then(() => setTimeout(reject, 1_000, new Error("the program does not end")));
+    timer = setTimeout(stop, MAX_MS);
+  });
   try {
-    return { value: await run(browser, given) };
+    return { value: await Promise.race([run(browser, given), end]) };
   } catch (error) {
     return { error: error.stack };
   } finally {
-    await Promise.all(browser.contexts().filter((context) => !context.isKept).map((context) => context.close()));
+    clearTimeout(timer);
+    await close(browser.contexts().filter((context) => !context.isKept));
   }
 }
 

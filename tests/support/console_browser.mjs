@@ -8,7 +8,7 @@ let kept; // The visits have a page each, and share the cache of one context: th
 
 export default async function visit(browser, { url, steps, options }) {
   const { viewport = { width: 1280, height: 720 }, colorScheme = "light", reducedMotion = "reduce" } = options ?? {};
-  kept ??= await newPage(browser);
+  if (kept?.isClosed() ?? true) kept = await newPage(browser);
   const page = kept;
   const complaints = [];
   await page.setViewportSize(viewport);
@@ -29,7 +29,8 @@ export default async function visit(browser, { url, steps, options }) {
         const found = await take[verb](...args);
         if (LOOKS.has(verb) && found !== undefined && found !== null) seen.push(found);
       } catch (error) {
-        throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${await page.locator("body").innerText()}`);
+        const shown = await page.locator("body").innerText().catch(() => "");
+        throw new Error(`${JSON.stringify([verb, ...args])}: ${error.message}\n${shown}`);
       }
     }
     await leave(page);
