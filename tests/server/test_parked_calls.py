@@ -217,7 +217,7 @@ def test_a_question_for_the_model_is_asked_on_the_page_after_a_release_that_want
 
 
 @modern
-def test_a_state_of_a_call_that_asked_the_model_gets_a_link_after_a_release_that_removes_the_channel(deployment):
+def test_the_state_of_a_call_for_the_model_gets_a_link_after_a_release_without_that_channel(deployment):
     def slow(ctx: Context) -> str:
         ctx.step("wait", deployment.clock.advance, 27)
         ctx.checkpoint()
