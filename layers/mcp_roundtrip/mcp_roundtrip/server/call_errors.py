@@ -64,11 +64,14 @@ def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:
 # -- exceptions ---------------------------------------------------------------------------------------------
 
 
-def client_error(call: FeatureCall, error: BaseException) -> ClientError:
-    """Return the error for the client, and log what the operator has to know."""
+def client_error(call: FeatureCall, error: BaseException, repeated: str) -> ClientError:
+    """Return the error for the client, and log what the operator has to know.
+
+    `repeated` is the sentence of `describe_repeated` about the steps of the call.
+    """
     error = single_exception(error)
-    if isinstance(error, ArgumentsError):
-        return ClientError(error, "arguments_refused")
+    if isinstance(error, ArgumentsError):  # after steps, a release has changed the parameters
+        return ClientError(ArgumentsError(f"{error}{repeated}"), "arguments_refused")
     call.context.ports.observer.on_exception(error)
     if isinstance(error, ToolError):
         return ClientError(error, "tool_error")
@@ -97,7 +100,7 @@ def client_error(call: FeatureCall, error: BaseException) -> ClientError:
         return ClientError(ProtocolError(INTERNAL_ERROR, text, {CHANGED_KEY: error.key}))
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
-    return ClientError(CallAborted(text), f"{kind}_raised")
+    return ClientError(CallAborted(f"{text}{repeated}"), f"{kind}_raised")
 
 
 def describe_repeated(steps: Sequence[str]) -> str:

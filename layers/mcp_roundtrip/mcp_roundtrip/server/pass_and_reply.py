@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mcp_roundtrip.auth.callers import user_binding
 from mcp_roundtrip.engine.context_base import CallInfo
@@ -18,13 +17,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Done, Failed, NeedsInput, Outcome, Suspended, run_function
 from mcp_roundtrip.engine.pass_state import Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
-from mcp_roundtrip.errors import (
-    DefinitionError,
-    MissingClientCapability,
-    ProtocolError,
-    ToolError,
-    UsageError,
-)
+from mcp_roundtrip.errors import DefinitionError, MissingClientCapability, ProtocolError, UsageError
 from mcp_roundtrip.protocol import results
 from mcp_roundtrip.server.call_errors import ClientError, client_error, describe_repeated, unaskable_error
 from mcp_roundtrip.server.hooks import run_with_hooks
@@ -230,8 +223,11 @@ class Round(Struct, frozen=True):
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
-        repeated = describe_repeated(keys_of_steps(self.run.history.entries()))
+        repeated = self._describe_repeated()
         return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=repeated)
+
+    def _describe_repeated(self) -> str:
+        return describe_repeated(keys_of_steps(self.run.history.entries()))
 
     def unfinished_reply(
         self, text: str, outcome: str, meta: Mapping[str, Any] | None = None, **fields: Any
@@ -243,13 +239,7 @@ class Round(Struct, frozen=True):
         return self.reply(body, outcome, **fields)
 
     def reply_for_exception(self, error: BaseException) -> Reply:
-        failure = client_error(self.call, error)
-        # After a release, the arguments of a call may be refused, or its function may fail.
-        ends = ("arguments_refused", f"{self.call.feature.kind}_raised")
-        if isinstance(failure.error, ToolError) and failure.outcome in ends:
-            repeated = describe_repeated(keys_of_steps(self.run.history.entries()))
-            failure = replace(failure, error=type(failure.error)(f"{failure.error}{repeated}"))
-        return self.error_reply(failure)
+        return self.error_reply(client_error(self.call, error, self._describe_repeated()))
 
     def reply_without(self, error: MissingClientCapability) -> Reply:
         """Build the reply to a client without a capability. Raises the error for one that knows its code."""
