@@ -55,9 +55,9 @@ def _spellings(values: Any) -> list[str] | None:
     lines = {line.strip() for text in texts for line in islice(text.splitlines(), MAX_VALUES + 1)}
     if len(texts | lines) > MAX_VALUES:
         return None
-    spellings = {spelling for text in texts | lines for spelling in _spellings_of(text)}
-    fitting = (text for text in spellings if MIN_LENGTH <= len(text) <= MAX_MESSAGE)
-    return sorted(fitting, key=len, reverse=True)
+    fitting = [text for text in texts | lines if len(text) <= MAX_MESSAGE]  # no spelling is shorter
+    spellings = {spelling for text in fitting for spelling in _spellings_of(text)}
+    return sorted((text for text in spellings if len(text) >= MIN_LENGTH), key=len, reverse=True)
 
 
 def _spellings_of(text: str) -> Iterator[str]:
