@@ -37,7 +37,7 @@ WORKER_S = 60
 def stack(account, built, services, tmp_path_factory):
     secrets = account.client("secretsmanager")
     secrets.create_secret(Name="mcp-roundtrip/azure-devops", SecretString=TOKEN)
-    template = adapted(built, tmp_path_factory.mktemp("template"), services)
+    template = adapted(built, tmp_path_factory.mktemp("template"), services, TaskDelivery="queue")
     return deploy(account, built, "mcp-roundtrip", template, AuthMode="none")
 
 
@@ -56,11 +56,9 @@ def test_the_template_is_deployed(stack):
     assert re.fullmatch(address, outputs["McpUrl"])
 
 
-@pytest.mark.parametrize(
-    ("tool", "route"), [(tool, route) for tool in CALLS for route in (FRONT_DOOR, CALLS[tool].route)]
-)
-async def test_a_tool_completes_behind_the_front_door_and_on_its_own_route(stack, tool, route):
-    await assert_call_completes(stack.endpoint(route), tool)
+@pytest.mark.parametrize("tool", CALLS)
+async def test_a_tool_completes_on_its_own_route(stack, tool):
+    await assert_call_completes(stack.endpoint(CALLS[tool].route), tool)
 
 
 async def assert_call_completes(url: str, tool: str, connect: Any = official) -> None:
@@ -72,7 +70,8 @@ async def assert_call_completes(url: str, tool: str, connect: Any = official) ->
     assert person.answers == []
 
 
-async def assert_workers_complete_the_task(stack: Stack) -> None:
+async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker_that_a_queue_triggers(stack):
+    assert "ProvisionTasks" in stack.resources
     with anyio.fail_after(WORKER_S):
         await assert_call_completes(stack.endpoint(FRONT_DOOR), "provision_database", fast_mcp)
     assert stack.task_states() == {"completed": 1}
@@ -81,18 +80,7 @@ async def assert_workers_complete_the_task(stack: Stack) -> None:
             await anyio.sleep(0.1)  # workers are logged at their end, after the end of the task
 
 
-async def test_a_client_that_follows_tasks_gets_the_result_of_a_worker(stack):
-    await assert_workers_complete_the_task(stack)
-
-
-async def test_workers_are_dispatched_through_a_queue_if_configured(account, built, services, tmp_path):
-    template = adapted(built, tmp_path, services, TaskDelivery="queue")
-    stack = deploy(account, built, "through-a-queue", template, AuthMode="none")
-    await assert_workers_complete_the_task(stack)
-    assert "ProvisionTasks" in stack.resources
-
-
-async def test_every_function_logs_to_its_log_group_without_answers_and_states(stack):
+async def test_tools_complete_behind_the_front_door_and_log_neither_answers_nor_states(stack):
     url = stack.endpoint(FRONT_DOOR)
     for tool in CALLS:
         await assert_call_completes(url, tool)

@@ -93,11 +93,6 @@ class Application:
     def failures(self) -> Iterator[str]:
         yield from aws_account.failures(self.deployer.cloud, self.deployer.stack_name)
 
-    def grow(self, *arguments: str) -> None:
-        """Run a command that adds code, and deploy the application."""
-        self.make(*arguments)
-        self.make("deploy")
-
     def edit(self, old: str, new: str) -> None:
         """Replace a text in the template of the application."""
         edit(self.deployer.folder / "template.yaml", old, new)
@@ -112,7 +107,7 @@ EXISTING = "Parameters: {Size: {Type: String, Default: s}}\nResources: {Jobs: {T
 
 @pytest.fixture(scope="module")
 def application(tmp_path_factory):
-    """Yield a new application, deployed for everyone with an older package over the stack of another one."""
+    """Yield a new application with a task, deployed with an older package over the stack of another one."""
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("growing")
     write_application(folder / "orders", NATIVE_RUNTIME, NATIVE_ARCHITECTURE, wheel_in(folder))
@@ -124,6 +119,7 @@ def application(tmp_path_factory):
         cloudformation = cloud.client("cloudformation")
         cloudformation.create_stack(StackName="orders", TemplateBody=EXISTING)
         cloudformation.get_waiter("stack_create_complete").wait(StackName="orders", WaiterConfig={"Delay": 1})
+        app.make("new-tool", "NAME=count_parts", "TASKS=1")
         app.make("deploy", "PARAMETERS=AuthMode=none")
         yield app
 
@@ -199,16 +195,16 @@ def traffic(url: str) -> Iterator[list[int | str]]:
         sender.join()
 
 
-async def test_a_second_tool_in_the_function_and_one_with_tasks(application):
+async def test_one_function_with_a_task(application):
+    await works(application, "order_status", "count_parts")
+
+
+async def test_a_second_tool_and_a_second_function_behind_a_front_door(application):
     application.make("new-tool", "NAME=find_parts")
-    application.grow("new-tool", "NAME=count_parts", "TASKS=1")
-    await works(application, "order_status", "find_parts", "count_parts")
-
-
-async def test_a_second_function_behind_a_front_door(application):
+    application.make("new-function", "NAME=translate")
     asked = post(application, call("order_status")).json()["result"]
     with traffic(application.url) as outcomes:
-        application.grow("new-function", "NAME=translate")
+        application.make("deploy")
     assert set(outcomes) == {200}
     assert "FrontDoorFunction" in application.deployer.stack.resources
     # A call that was asked before the deployment continues after it.
@@ -220,13 +216,20 @@ async def test_a_second_function_behind_a_front_door(application):
     await works(application, *TOOLS)
 
 
-async def test_callers_with_tokens_gradual_deployments_and_audit_records(application):
+async def test_a_new_version_of_the_platform_with_tokens_gradual_deployments_and_audit_records(application):
+    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "5"
+    application.variables.clear()  # the new package is installed
+    refused = application.deployer.make("deploy")
+    assert refused.returncode != 0
+    assert "run make upgrade" in refused.stderr
+    assert "platform/template.yaml" in application.make("upgrade")
     keys = f"{application.issuer.issuer}/keys"
     application.edit(VARIABLES, f"{VARIABLES}        MCP_TOKEN_JWKS_URI: {keys}\n")
     [block] = [each for each in code_blocks(OPTIONS, "yaml") if each.startswith("DeploymentPreference:")]
     application.edit(ENVIRONMENT, indent(block, "    ") + ENVIRONMENT)
     application.edit(PASSED, f"{PASSED}        AuditLog: hash\n")
     application.make("deploy", f"PARAMETERS=AuthMode=bearer TokenIssuer={ISSUER}")
+    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "10"
     assert application.deployer.ask_endpoint().status == 401
     groups = [name for name in application.deployer.stack.resources if name.endswith("DeploymentGroup")]
     assert sorted(groups) == [
@@ -239,15 +242,3 @@ async def test_callers_with_tokens_gradual_deployments_and_audit_records(applica
     records = [each["message"] for each in logs.filter_log_events(logGroupName=group)["events"]]
     assert any("order_status" in record for record in records)
     assert not any(USER in record for record in records)
-
-
-async def test_a_new_version_of_the_platform(application):
-    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "5"
-    application.variables.clear()  # the new package is installed
-    refused = application.deployer.make("deploy")
-    assert refused.returncode != 0
-    assert "run make upgrade" in refused.stderr
-    assert "platform/template.yaml" in application.make("upgrade")
-    application.make("deploy")
-    assert application.deployer.settings("ServerFunction")["MCP_MAX_OPEN_TASKS"] == "10"
-    await works(application, *TOOLS)

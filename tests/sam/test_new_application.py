@@ -164,14 +164,17 @@ def application(wheel, tmp_path_factory):
     """Return a new application, in a path with a space. Its own virtual environment does not exist yet."""
     require_deployed_runtime()
     folder = tmp_path_factory.mktemp("a stranger")
+    tools = folder / "tools"
+    assert run(sys.executable, "-m", "venv", "--without-pip", tools / ".venv").returncode == 0
     # The record of PEP 610 is what pip writes. The dependencies are those of this interpreter.
-    pip = (sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile")
-    installed = run(*pip, "--target", folder / "tools", wheel)
+    pip = (sys.executable, "-m", "pip", "--python", tools / ".venv/bin/python")
+    installed = run(*pip, "install", "--no-deps", "--no-compile", wheel)
     assert installed.returncode == 0, installed.stderr
+    [packages] = tools.glob(".venv/lib/*/site-packages")
     shell(
         for_this_computer(NEW).replace(".venv/bin/mcp-roundtrip", f"{sys.executable} -m mcp_roundtrip_tools"),
-        folder / "tools",
-        PYTHONPATH=str(folder / "tools"),
+        tools,
+        PYTHONPATH=str(packages),
     )
     return folder / "orders"
 
@@ -192,30 +195,30 @@ def test_sam_init_writes_the_same_application(application, tmp_path):
     assert {**contents(tmp_path / "orders"), pinned: expected[pinned]} == expected
 
 
-def test_the_tests_of_the_application_pass_with_another_tool(application, wheel, tmp_path):
-    # pip prefers a build tag. If it took this wheel, the installation would fail.
-    (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
-    add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
-    assert add == "new-tool"
-    # The first command installs the application.
-    assert f"functions/server/{name}.py" in shell(NEW_TOOL, application, PIP_FIND_LINKS=str(tmp_path))
-    assert "5 passed" in shell(TEST, application)
-    assert "already" in shell(UPGRADE, application)
-    where = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
-    python = application / ".venv/bin/python"
-    assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
-
-
-def test_packages_of_layers_and_a_changed_wheel_of_the_same_version_are_installed(application, wheel):
-    with zipfile.ZipFile(application / "layer/wheels" / wheel.name, "a") as archive:
-        archive.writestr("mcp_roundtrip_tools/changed.py", "")
+def test_a_changed_wheel_is_installed_and_the_tests_of_the_application_pass_with_another_tool(application, wheel, tmp_path):
     (application / "layers/deps").mkdir(parents=True)
     (application / "layers/deps/requirements.txt").touch()
     of_index = "mv layer/wheels/*.whl . && make --dry-run lint && mv *.whl layer/wheels"
     shown = shell(of_index, application)
     assert ("--requirement layers/deps/requirements.txt" in shown, "uninstall" in shown) == (True, False)
-    shell("rm -r layers && make lint", application)
+    shell("rm -r layers", application)
+    # The package was installed before the wheel changed.
+    (application.parent / "tools/.venv").rename(application / ".venv")
+    (application / ".venv/.installed").touch()
+    with zipfile.ZipFile(application / "layer/wheels" / wheel.name, "a") as archive:
+        archive.writestr("mcp_roundtrip_tools/changed.py", "")
+    # pip prefers a build tag. If it took this wheel, the installation would fail.
+    (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
+    add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
+    assert add == "new-tool"
+    # The first command installs the application, with the changed wheel of the same version.
+    assert f"functions/server/{name}.py" in shell(NEW_TOOL, application, PIP_FIND_LINKS=str(tmp_path))
     assert [*application.glob(".venv/lib/*/site-packages/mcp_roundtrip_tools/changed.py")]
+    assert "5 passed" in shell(TEST, application)
+    assert "already" in shell(UPGRADE, application)
+    where = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
+    python = application / ".venv/bin/python"
+    assert str(application / ".venv") in run(python, "-c", where, cwd=application).stdout
 
 
 def test_the_application_has_sample_events(application):
