@@ -14,7 +14,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from mcp_roundtrip_tools.run.services.stand_ins import serve_stand_ins
-from support.aws_account import Stack, adapted, deploy
+from support.aws_account import adapted, deploy
 from support.clients import SUMMARY, Person, fast_mcp, official
 from support.example_calls import CALLS
 from support.project import ROOT

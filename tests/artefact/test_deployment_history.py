@@ -38,14 +38,21 @@ OPTIONS = {
 }
 """Options of the platform in all deployments. The settings of another mode are ignored."""
 
+REMOVED = {
+    "TaskDelivery": "queue",
+    "StateSigning": "delegated",
+    "StateEncryption": "disabled",
+    "AllowedOrigins": "https://app.example",
+}
+"""Options that only the first deployment has."""
+
 MODES = {
     "none": "AuthMode=none",
-    "bearer": "AuthMode=bearer TokenIssuer=https://issuer.example",
     "jwt": "AuthMode=jwt TokenIssuer=https://issuer.example",
     "lambda": "AuthMode=lambda",
     "iam": "AuthMode=iam",
 }
-STATUS = {"none": 200, "bearer": 401, "jwt": 401, "lambda": 401, "iam": 403}
+STATUS = {"none": 200, "jwt": 401, "lambda": 401, "iam": 403}
 """The response without credentials."""
 
 PARAMETERS = re.compile(r"(^  Platform:\n(?:    .*\n)*?      Parameters:\n)", re.MULTILINE)
@@ -94,10 +101,6 @@ class History:
         file = self.deployer.folder / path
         file.write_text(change(file.read_text()))
 
-    def edit_templates(self, change: Callable[[str], str]) -> None:
-        for template in ("template.yaml", BUILT_TEMPLATE):
-            self.edit(template, change)
-
     def versions(self) -> dict[str, int]:
         """Return the version that the alias of each function names."""
         return {name: int(self.deployer.configuration(name)["Version"]) for name in functions()}
@@ -105,7 +108,7 @@ class History:
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
-    """Yield the history after its first two deployments: the first one fails, and the second one works.
+    """Yield the history after its first two deployments: the first one fails, the second one has REMOVED.
 
     `sam build` copies layers that all tests share, by the target whose working directory it selects.
     """
@@ -122,21 +125,20 @@ def history(tmp_path_factory):
     with aws_account.running(folder) as cloud:
         begun = History(Deployer(cloud, project))
         native = (f"PYTHON_RUNTIME={NATIVE_RUNTIME}", f"ARCHITECTURE={NATIVE_ARCHITECTURE}")
-        begun.edit("template.yaml", lambda text: with_a_broken_queue(with_options(text, OPTIONS)))
-        assert begun.type("PARAMETERS=AuthMode=none", *native).returncode != 0
-        assert begun.deployer.stack.description["StackStatus"] == "ROLLBACK_COMPLETE"
-        begun.edit_templates(without_the_broken_queue)
+        begun.edit("template.yaml", lambda text: with_options(text, OPTIONS))
+        assert begun.deployer.make("build", *native).returncode == 0
         begun.deployer.keep_artefact()
+        begun.edit(BUILT_TEMPLATE, with_a_broken_queue)
+        assert begun.type("BUILD=0", "PARAMETERS=AuthMode=none", *native).returncode != 0
+        assert begun.deployer.stack.description["StackStatus"] == "ROLLBACK_COMPLETE"
+        begun.deployer.restore_artefact()
+        begun.edit(BUILT_TEMPLATE, lambda text: with_options(text, REMOVED))
         begun.works("lambda", "BUILD=0", f"PARAMETERS={MODES['lambda']}")
         yield begun
 
 
 def with_a_broken_queue(template: str) -> str:
     return template.replace("\nOutputs:\n", f"{BROKEN_QUEUE}Outputs:\n")
-
-
-def without_the_broken_queue(template: str) -> str:
-    return template.replace(BROKEN_QUEUE.lstrip("\n"), "")
 
 
 def with_options(template: str, options: Mapping[str, str]) -> str:
@@ -149,33 +151,25 @@ def with_options(template: str, options: Mapping[str, str]) -> str:
 # Deployments also change the mode, each to another one. Stored settings of other modes stay, and are ignored.
 def test_a_failed_deployment_changes_nothing_and_a_removed_option_returns_to_its_default(history):
     before = history.deployer.settings("ProvisionFunction")
-    options = {
-        "TaskDelivery": "queue",
-        "StateSigning": "delegated",
-        "StateEncryption": "disabled",
-        "AllowedOrigins": "https://app.example",
-    }
-    kept = (history.deployer.folder / BUILT_TEMPLATE).read_text()
-    history.edit(BUILT_TEMPLATE, lambda text: with_options(text, options))
-    history.works("bearer", "BUILD=0", f"PARAMETERS={MODES['bearer']}")
-    changed = history.deployer.settings("ProvisionFunction")
-    assert changed["MCP_STATE_SIGNING"] == "delegated"
-    assert changed["MCP_TASK_DELIVERY"] == "queue"
-    assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in changed
-    history.edit(BUILT_TEMPLATE, lambda text: with_a_broken_queue(kept))
+    assert before["MCP_STATE_SIGNING"] == "delegated"
+    assert before["MCP_TASK_DELIVERY"] == "queue"
+    assert "MCP_STATE_ENCRYPTION_KEY_ARN" not in before
+    history.deployer.restore_artefact()
+    history.edit(BUILT_TEMPLATE, with_a_broken_queue)
     change = ("BUILD=0", f"PARAMETERS={MODES['jwt']}")
     assert history.type(*change).returncode != 0
     assert history.deployer.stack.description["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
-    assert history.deployer.settings("ProvisionFunction") == changed
-    history.edit(BUILT_TEMPLATE, without_the_broken_queue)
+    assert history.deployer.settings("ProvisionFunction") == before
+    history.deployer.restore_artefact()
     history.works("jwt", *change)
     after = history.deployer.settings("ProvisionFunction")
-    assert {name for name in before if after.get(name) != before[name]} == {
+    assert {name for name in before | after if after.get(name) != before.get(name)} == {
         "SETTINGS_VERSION",
         "MCP_AUTH_MODE",
         *("MCP_PRINCIPAL_CONTEXT_KEY", "MCP_SCOPE_CONTEXT_KEY", "MCP_TOKEN_ISSUER"),  # of the modes
-        "MCP_TASK_WORKER",  # the version of the worker
-        "MCP_STATE_ENCRYPTION_KEY_ARN",  # StateEncryption disabled keeps the old key, which no function uses
+        "MCP_TASK_WORKER",  # a queue in place of the version of the worker
+        *("MCP_STATE_SIGNING", "MCP_TASK_DELIVERY", "MCP_ALLOWED_ORIGINS"),
+        *("MCP_STATE_ENCRYPTION", "MCP_STATE_ENCRYPTION_KEY_ARN", "MCP_TRUSTED_STATE_ENCRYPTION_KEY_ARNS"),
     }
 
 
