@@ -28,16 +28,26 @@ Difference = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @cache
-def load(path: Path = FILE) -> dict[str, Record]:
+def load(path: Path = FILE) -> dict[str, str]:
+    """Return the recorded cases as JSON, by name. As objects, they would slow down the garbage collection."""
     with lzma.open(path, "rt", encoding="utf-8", errors="surrogatepass") as lines:
-        return {record["case"]: record for record in map(json.loads, lines)}
+        return {_name(line): line.rstrip("\n") for line in lines}
 
 
-def compare(before: Record, after: Record) -> list[Difference]:
+def _name(line: str) -> str:
+    name, _ = json.JSONDecoder().raw_decode(line, len('{"case":'))
+    return str(name)
+
+
+def encode(record: Record) -> str:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def compare(before: str, after: str) -> list[Difference]:
     """Return the differences of a case from its record."""
-    if json.dumps(before) == json.dumps(after):
+    if before == after:
         return []
-    numbered = [_renumbered(_lines(record)) for record in (before, after)]
+    numbered = [_renumbered(_lines(json.loads(record))) for record in (before, after)]
     plain = [[_PLACEHOLDER.sub(r"<\1>", line) for line in lines] for lines in numbered]
     return _differences(*plain) or _differences(*numbered)
 

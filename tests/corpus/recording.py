@@ -1,6 +1,5 @@
 """Record a case: run it in a world of its own, and replace what differs from run to run."""
 
-import json
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from corpus.deployment import World, opened_world
+from corpus.golden import encode
 from corpus.placeholders import Placeholders
 
 CASES: Final = Path(__file__).with_name("cases")
@@ -31,7 +31,8 @@ def all_cases() -> tuple[Case, ...]:
     return found
 
 
-def record(case: Case) -> dict[str, Any]:
+def record(case: Case) -> str:
+    """Run a case, and return its record as JSON."""
     with opened_world() as world:
         try:
             case.run(world)
@@ -42,9 +43,9 @@ def record(case: Case) -> dict[str, Any]:
         rows = world.account.rows()
         exchanges = world.exchanges
     placeholders = Placeholders(world.clock.drawn)
-    recorded = {"case": case.name, "exchanges": [placeholders.replace(each) for each in exchanges]}
+    recorded = {"case": case.name, "exchanges": placeholders.replace(exchanges)}
     if rows:
         recorded["rows"] = placeholders.ordered(rows)
     if placeholders.opened:
         recorded["inside"] = placeholders.opened
-    return json.loads(json.dumps(recorded))  # type: ignore[no-any-return]
+    return encode(recorded)

@@ -24,8 +24,6 @@ CHANNELS: Final[Mapping[str, tuple[Any, ...] | None]] = {
 }
 AROUND: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "without effects": ((), ()),
-    "a step before": (("step",), ()),
-    "a step after": ((), ("step",)),
     "steps around": (("step", "now", "uuid"), ("other step", "random")),
     "a retried step before": (("retried step",), ("other step",)),
     "a broken step after": ((), ("broken step",)),
@@ -51,8 +49,15 @@ NEEDS: Final[Mapping[str, tuple[str, ...]]] = {
 ONLY_CLIENTS: Final = NEEDS.keys() - {"url"}
 """Questions that no page, view or model answers for a client."""
 
+CLIENTS: Final = (
+    *("shows forms", "shows URLs only", "answers everything, follows tasks", "samples and has roots"),
+    *("only follows tasks", "declares nothing", "shows apps", "shows forms, also in apps"),
+    *("claude.ai with forms", "claude.ai declares nothing"),
+    *("2025-11-25, shows forms and URLs", "2025-11-25, shows apps", "2025-11-25 with tasks of SEP-2322"),
+    "2025-06-18, declares nothing",
+)
 DIMENSIONS: Final[Mapping[str, Any]] = {
-    "client": tuple(KINDS),
+    "client": CLIENTS,
     "asks": ASKING,
     "around": tuple(AROUND),
     "channels": tuple(CHANNELS),

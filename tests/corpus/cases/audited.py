@@ -42,22 +42,23 @@ FEATURE_STEPS: Final[Mapping[str, Step]] = {
 
 
 def cases() -> Iterator[Case]:
-    for mode, audit in MODES.items():
-        for name, body in BODIES.items():
-            yield Case(f"audit: {mode}, {name}", _run, body, audit)
-        yield Case(f"audit: {mode}, an anonymous caller", _step, ADD, audit, mode="none")
+    audit = MODES["hash"]
+    for name, body in BODIES.items():
+        yield Case(f"audit: hash, {name}", _run, body, audit)
+    yield Case("audit: hash, an anonymous caller", _step, ADD, audit, mode="none")
     audit = MODES["principal"]
+    yield Case("audit: principal, rounds", _run, BODIES["rounds"], audit)
     for name, step in FEATURE_STEPS.items():
         yield Case(f"audit: {name}", _step, step, audit)
     yield Case("audit: no caller", _step, ADD, audit, person=None)
-    clients = ("declares nothing", "shows apps", "2025-11-25, declares nothing", "2025-11-25, shows apps")
-    on_page, in_app = ((page, submit, call_again, call_again), (submit, submit)), (in_view, call_again)
-    for client in clients:
-        for acts in (*on_page, in_app) if "apps" in client else on_page:
-            names = ", ".join(act.__name__ for act in acts)
-            options: dict[str, Any] = {"client": client, "channels": ("app", "page"), "settings": audit}
-            name = f"audit: parked call of the client {client}, {names}"
-            yield Case(name, play_acts, ("form", "step"), acts, **options)
+    for client, *acts in (
+        ("declares nothing", page, submit, call_again, call_again),
+        ("2025-11-25, declares nothing", page, submit, call_again, call_again),
+        ("2025-11-25, shows apps", submit, submit),
+        ("shows apps", in_view, call_again),
+    ):
+        options: dict[str, Any] = {"client": client, "channels": ("app", "page"), "settings": audit}
+        yield Case(f"audit: parked call of the client {client}", play_acts, ("form", "step"), acts, **options)
     for name in (
         "asks, and is answered",
         "is cancelled while it asks",
@@ -69,18 +70,18 @@ def cases() -> Iterator[Case]:
         "loses a worker in a step",
     ):
         body, task_acts = tasks.STORIES[name]
-        yield Case(f"audit: a task {name}", tasks.play_acts, body, task_acts, TASKS | audit)
         yield Case(f"audit: a task of a queue {name}", tasks.play_acts, body, task_acts, QUEUED_TASKS | audit)
-    for operation in ("CreateLogStream", "PutLogEvents"):
+    for skip, operation in enumerate(("CreateLogStream", "PutLogEvents")):
         for code in (
             "ResourceNotFoundException",
             "AccessDeniedException",
             "ThrottlingException",
             "ResourceAlreadyExistsException",
         ):
-            for skip in (0, 1):
-                name = f"audit: {operation} number {skip + 1} fails with {code}"
-                yield Case(name, _failing, operation, code, skip, audit)
+            name = f"audit: {operation} number {skip + 1} fails with {code}"
+            yield Case(name, _failing, operation, code, skip, audit)
+    code = "ResourceAlreadyExistsException"
+    yield Case("audit: a deleted stream is there again", _failing, "CreateLogStream", code, 1, audit)
     yield Case("audit: the key of the hashes is disabled", _without_key)
     yield Case("audit: through a front door", _front_door, FLOW, audit)
     yield Case("audit: a task through a front door", _front_door, TASK_FLOW, audit)

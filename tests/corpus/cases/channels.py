@@ -27,9 +27,10 @@ BODIES: Final[Mapping[str, tuple[str, ...]]] = {
     "after a step": ("step", "default", "other step"),
     "with a default, then a form": ("default", "form"),
 }
-CLIENTS: Final = (
-    *("declares nothing", "shows apps", "shows apps, follows tasks"),
-    *("2025-11-25, declares nothing", "2025-11-25, shows apps"),
+CLIENTS: Final = ("declares nothing", "shows apps, follows tasks", "2025-11-25, shows apps")
+LISTING: Final = (
+    *("shows forms and URLs, follows tasks", "samples and has roots", "shows apps", "declares nothing"),
+    *("2025-11-25, shows apps", "2025-06-18, declares nothing", "claude.ai declares nothing"),
 )
 DIMENSIONS: Final[Mapping[str, Any]] = {
     "order": ORDERS,
@@ -51,7 +52,7 @@ def cases() -> Iterator[Case]:
         yield Case(name, _ordered, chosen)
     for name, session in SESSIONS.items():
         yield Case(f"channels: two anonymous sessions answer {name}", _two_sessions, *session)
-    for client in KINDS:
+    for client in LISTING:
         yield Case(f"channels: list of tools that return a type, client {client}", _list, client)
 
 
@@ -76,8 +77,6 @@ def _through_model(waiting: Waiting) -> None:
 LATER: Final = ("step", "form", "other step")
 SESSIONS: Final[Mapping[str, tuple[tuple[str, ...], str, tuple[str, ...], Callable[[Waiting], Any]]]] = {
     "on their pages": (LATER, "2025-11-25, declares nothing", ("page",), submit),
-    "on their pages, 2025-06-18": (FORM, "2025-06-18, declares nothing", ("page",), submit),
-    "on the pages of their views": (FORM, "2025-11-25, shows apps", ("app", "page"), submit),
     "in their views": (LATER, "2025-11-25, shows apps", ("app",), in_view),
     "through their models": (FORM, "2025-11-25, declares nothing", ("model",), _through_model),
     "through their models, later": (LATER, "2025-11-25, declares nothing", ("model", "page"), _through_model),

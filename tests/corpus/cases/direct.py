@@ -7,11 +7,10 @@ from typing import Any, Final
 
 from corpus.cases import tasks
 from corpus.cases.requests import PARAMS, body_of, initialize, raw
-from corpus.client_kinds import KINDS
 from corpus.conversation import run
 from corpus.deployment import TASKS
 from corpus.deviations import DEVIATIONS
-from corpus.full_server import ADD, Step, ask, call, case, complete
+from corpus.full_server import Step, ask, call, case, complete
 from corpus.recording import Case
 
 STEPS: Final[Mapping[str, Step]] = {
@@ -58,13 +57,9 @@ def cases() -> Iterator[Case]:
     values = {"MCP_MAX_JSON_VALUES": "20"}
     many = call("add", a=1, b=[*range(30)])
     yield case("direct invocation, JSON values over the limit", many, source="direct", settings=values)
-    for name in KINDS:
-        if not KINDS[name].is_legacy:
-            options: dict[str, Any] = {"client": name, "source": "direct", "settings": TASKS}
-            yield case(f"direct invocation of the client {name}", ask("tools/list"), ADD, **options)
     for deviation in DEVIATIONS:
         if "another caller" not in deviation:
-            options = {"source": "direct", "deviation": deviation}
+            options: dict[str, Any] = {"source": "direct", "deviation": deviation}
             yield Case(f"state: a direct caller {deviation}", run, ("form", "step", "choice"), **options)
     for name in STORIES:
         body, acts = tasks.STORIES[name]

@@ -25,6 +25,11 @@ FLOW: Final = Feature(
 )
 LONG_FLOW: Final = Feature(("slow step", "other slow step", "third slow step", "form"), task="optional")
 TASK_FLOW: Final = Feature(("form", "task", "step"), task="optional")
+CLIENTS: Final = (
+    *("samples and has roots", "shows apps", "shows apps, follows tasks", "shows forms, also in apps"),
+    *("claude.ai with forms", "claude.ai declares nothing"),
+    *("2025-11-25, declares nothing", "2025-06-18, shows forms"),
+)
 CATALOGS: Final = tempfile.TemporaryDirectory()
 """Removed at the end of the process."""
 
@@ -77,9 +82,7 @@ def deployed_door(
 
 
 def cases() -> Iterator[Case]:
-    for client in KINDS:
-        if KINDS[client].augments_tasks:
-            continue
+    for client in CLIENTS:
         yield Case(f"front door: client {client}, rounds", _converse, FLOW, client)
         yield Case(f"front door: client {client}, lists", _send, LISTS, client=client)
         if not KINDS[client].is_legacy:

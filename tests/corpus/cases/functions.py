@@ -33,7 +33,6 @@ ASKING: Final = (
     author.many_questions,
     author.branches,
     author.group,
-    author.every_field,
     author.chosen_titles,
     author.supports,
     author.idempotent,
@@ -58,7 +57,7 @@ def cases() -> Iterator[Case]:
                 continue
             yield Case(f"function: {name}, client {client}", converse, tool(function), client, table)
     for hook in HOOKS:
-        for body in (author.swallowed_question, author.branches, author.idempotent):
+        for body in (author.branches, author.idempotent):
             if hook in (author.refuses, author.adds_too_much) and body is not author.idempotent:
                 continue  # the function does not run
             name = f"function: hook {hook.__name__} around {body.__name__}"
@@ -75,7 +74,7 @@ def cases() -> Iterator[Case]:
     yield Case("function: every field, invalid", converse, every, "shows forms", {}, answer="invalid")
     for action in ("accept", "decline", "invalid"):
         yield Case(f"function: every field on the page, {action}", _on_page, action)
-    for client in ("shows apps", "shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
+    for client in ("shows forms, also in apps", "2025-11-25, shows apps", "declares nothing"):
         yield Case(f"function: a view of its own, client {client}", _view, client)
     yield Case("function: drift between rounds", _drift, ("form", "step"), ("form", "other step", "step"), 1)
     yield Case("function: a step that is gone", _drift, ("form", "step", "choice"), ("form", "choice"), 2)

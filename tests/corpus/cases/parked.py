@@ -130,6 +130,15 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
 }
 """How a parked call is treated -> the body of its tool, and what happens."""
 
+LEGACY: Final = "2025-11-25, shows apps"
+ALSO_LEGACY: Final = (
+    *("answered on the page", "called with a different caller", "asks two forms", "changes its question"),
+    *("runs for three requests", "has a large result", "becomes a task", "samples after the answer"),
+    *("answers", "answers as another user", "asks four questions", "answers a call that becomes a task"),
+    "answers without a state",
+)
+"""What clients of earlier versions meet, too, on the page and in views."""
+
 VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
     "answers": (FORM, (in_view, call)),
     "answers twice": (FORM, (in_view, in_view, call)),
@@ -159,29 +168,29 @@ VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
 
 def cases() -> Iterator[Case]:
     for name, (body, acts) in STORIES.items():
-        for client in ("declares nothing", "2025-11-25, shows apps"):
-            task = "optional" if "task" in body else None
+        task = "optional" if "task" in body else None
+        for client in ("declares nothing", *((LEGACY,) if name in ALSO_LEGACY else ())):
             options: dict[str, Any] = {"client": client, "channels": CLIENTS[client], "task": task}
             yield Case(f"parked: client {client}, call {name}", play_acts, body, acts, **options)
     for name, (body, acts) in VIEWS.items():
-        for client in ("shows apps", "2025-11-25, shows apps"):
-            options = {"client": client, "channels": ("app",), "task": "optional" if "task" in body else None}
+        options = {"channels": ("app",), "task": "optional" if "task" in body else None}
+        for client in ("shows apps", *((LEGACY,) if name in ALSO_LEGACY else ())):
             title = f"view of the client {client}, parked, {name}"
-            yield Case(title, play_acts, body, acts, settings=TASKS, **options)
-            if client == "shows apps" and "task" not in body and submit not in acts:
-                title = f"view of the client {client}, without a table, {name}"
-                yield Case(title, play_acts, body, acts, settings=NO_TABLE, **options)
+            yield Case(title, play_acts, body, acts, client=client, **options)
+        if "task" not in body and submit not in acts:
+            options |= {"client": "shows apps", "settings": NO_TABLE}
+            yield Case(f"view without a table, {name}", play_acts, body, acts, **options)
     for client in ("shows apps", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
-        channels = CLIENTS[client]
-        yield Case(f"parked: client {client} over the limit", _second, client, channels)
-        for operation in ("GetItem", "PutItem", "TransactWriteItems"):
-            name = f"parked: client {client}, {operation} fails at once"
-            yield Case(name, _created_with, operation, client, channels)
-        for operation, failing in FAILING.items() if "page" in channels else ():
-            before = () if submit in failing else (submit,)
-            tried = (act for each in failing for act in (fail("dynamodb", operation), each, recover, each))
-            name = f"parked: client {client}, {operation} fails"
-            yield Case(name, play_acts, FORM, (*before, *tried), client=client, channels=channels)
+        yield Case(f"parked: client {client} over the limit", _second, client, CLIENTS[client])
+    client = "shows apps"
+    channels = CLIENTS[client]
+    for operation in ("GetItem", "PutItem", "TransactWriteItems"):
+        yield Case(f"parked: {operation} fails at once", _created_with, operation, client, channels)
+    for operation, failing in FAILING.items():
+        before = () if submit in failing else (submit,)
+        tried = (act for each in failing for act in (fail("dynamodb", operation), each, recover, each))
+        options = {"client": client, "channels": channels}
+        yield Case(f"parked: {operation} fails", play_acts, FORM, (*before, *tried), **options)
     client, channels = "declares nothing", ("page",)
     lost: dict[str, Any] = {"status": 0, "times": 1, "is_done": True}
     for operation, skip in (*(("PutItem", n) for n in range(2)), *(("UpdateItem", n) for n in range(3))):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -101,11 +101,12 @@ def as_bob(running: Running) -> None:
 poll, work, cancel, drop, result = Running.poll, Running.work, Running.cancel, Running.drop, Running.result
 
 STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
-    "ends at once": (STEP, (work, poll, poll)),
-    "is polled while it works": (STEP, (poll, wait(2), poll, work, poll)),
+    "is polled": (STEP, (poll, wait(2), poll, work, poll, poll)),
     "asks, and is answered": (("task", "form", "step"), (work, poll, answer(size=SIZE), poll, work, poll)),
-    "gets the same answer twice": (FORM, (work, answer(size=SIZE), answer(size=SIZE), work, poll)),
-    "gets another answer": (FORM, (work, answer(size=SIZE), answer(size=OTHER_SIZE), work, poll)),
+    "gets the same answer twice, and another": (
+        FORM,
+        (work, answer(size=SIZE), answer(size=SIZE), answer(size=OTHER_SIZE), work, poll),
+    ),
     "gets an answer after its end": (FORM, (work, answer(size=SIZE), work, answer(size=OTHER_SIZE), poll)),
     "gets one of two answers": (
         ("task", "two forms", "step"),
@@ -127,10 +128,10 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
         (work, answer(size=SIZE), wait(61), poll, work, poll),
     ),
     "belongs to somebody else": (FORM, (work, as_bob, poll)),
-    "is cancelled before it runs": (STEP, (cancel, poll, work, poll)),
     "is cancelled while it asks": (FORM, (work, cancel, poll, answer(size=SIZE), poll)),
     "is cancelled while it sleeps": (("task", "sleep"), (work, cancel, poll)),
-    "is cancelled twice": (STEP, (work, cancel, cancel, poll)),
+    "is cancelled twice before it runs": (STEP, (cancel, poll, cancel, work, poll)),
+    "is cancelled after its end": (STEP, (work, cancel, poll)),
     "expires before it runs": (STEP, (wait(601), poll, work, poll)),
     "expires while it asks": (FORM, (work, wait(601), answer(size=SIZE), poll)),
     "expires while a worker is sent": (STEP, (wait(601), work, poll)),
@@ -187,14 +188,14 @@ REQUESTS: Final[Mapping[str, tuple[tuple[Act, ...], Act, Mapping[str, int]]]] = 
 """Method -> what happens before, its act, and its calls, with the number of those that precede them."""
 
 ALSO_QUEUED: Final = (
-    *("ends at once", "asks, and is answered", "asks after it slept", "is answered while it sleeps"),
-    *("loses its worker before it runs", "loses each of its workers", "loses a worker in a step"),
-    *("retries a step after a minute", "is cancelled while it sleeps", "runs out of its worker's time"),
+    *("is polled", "is answered while it sleeps", "is cancelled while it sleeps"),
+    *("loses its worker before it runs", "loses a worker in a step", "retries a step after a minute"),
+    "runs out of its worker's time",
 )
 ALSO_IN_DIALECT: Final = (
-    *("ends at once", "asks, and is answered", "gets one of two answers", "gets a malformed answer"),
+    *("asks, and is answered", "gets one of two answers", "gets a malformed answer"),
     *("gets an answer after its end", "belongs to somebody else", "is cancelled while it asks"),
-    *("is cancelled twice", "expires while it asks", "is forgotten", "fails with a message", "raises"),
+    *("is cancelled after its end", "expires while it asks", "is forgotten", "fails with a message"),
     *("sends a request that tasks have not", "has a result of 300 KB", "asks for roots and sampling"),
 )
 
@@ -224,35 +225,34 @@ def play_acts(
 
 def _creation() -> Iterator[Case]:
     one = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
-    bodies = (FORM, ("step", *FORM), ("form", "task", "choice"), ("form", "step", "task", "choice"))
-    for task in ("required", "optional"):
-        for body in bodies:
-            name = f"task: a second one over the limit, {task}, {', '.join(body)}"
-            yield Case(name, _second, body, task, one)
+    for task, *body in (
+        ("required", "step", *FORM),
+        ("optional", *FORM),
+        ("optional", "form", "task", "choice"),
+        ("optional", "form", "step", "task", "choice"),
+    ):
+        name = f"task: a second one over the limit, {task}, {', '.join(body)}"
+        yield Case(name, _second, body, task, one)
     for client in ("declares nothing", "shows apps", "2025-11-25, declares nothing"):
         name = f"task: required of the client {client}, which does not follow tasks"
         yield Case(name, run, STEP, client=client, task="required", settings=TASKS)
     yield Case("task: no worker is configured", play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
     unlimited = {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}
     yield Case("task: no limit of open tasks", _second, ("task", "form"), "required", unlimited)
-    codes = ("ProvisionedThroughputExceededException", "ResourceNotFoundException", "InternalServerError")
-    for operation in ("PutItem", "GetItem", "TransactWriteItems"):
-        for code in codes:
-            fault = Fault("dynamodb", operation, code, 500 if code == "InternalServerError" else 400)
+    for operation, lost in {"PutItem": 1, "GetItem": 2, "TransactWriteItems": 2}.items():
+        for code in ("ProvisionedThroughputExceededException", "ResourceNotFoundException"):
+            fault = Fault("dynamodb", operation, code, 400)
             yield Case(f"task: creation, {operation} fails with {code}", _created_with, fault)
-        for count in (1, 2):
-            name = f"task: creation, {count} responses of {operation} are lost"
-            yield Case(name, _created_with, Fault("dynamodb", operation, "lost", 0, count, is_done=True))
+        name = f"task: creation, {lost} responses of {operation} are lost"
+        yield Case(name, _created_with, Fault("dynamodb", operation, "lost", 0, lost, is_done=True))
     conflict = Fault("dynamodb", "TransactWriteItems", "TransactionConflictException", 400, 2)
     yield Case("task: creation, transactions conflict", _created_with, conflict)
-    counts = {"TooManyRequests": (1, 3), "AccessDenied": (1,), "ResourceNotFound": (1, 2)}
-    for error, numbers in counts.items():
-        for count in numbers:
-            name = f"task: creation, {count} invocations fail with {error}Exception"
-            yield Case(name, _created_with, Fault("lambda", "Invoke", f"{error}Exception", 400, count))
+    for error, count in {"TooManyRequests": 3, "AccessDenied": 1, "ResourceNotFound": 2}.items():
+        name = f"task: creation, {count} invocations fail with {error}Exception"
+        yield Case(name, _created_with, Fault("lambda", "Invoke", f"{error}Exception", 400, count))
 
 
-def _second(body: tuple[str, ...], task: str, settings: Mapping[str, str], world: World) -> None:
+def _second(body: Sequence[str], task: str, settings: Mapping[str, str], world: World) -> None:
     first = Running(world, ("task", "form"), settings)
     first.work()
     second = talk(world, *body, client=CLIENT, task=task, mode="jwt", settings=dict(settings))

@@ -14,12 +14,9 @@ from corpus.recording import Case
 
 BODIES: Final[Mapping[str, tuple[str, ...]]] = {
     "slow steps": ("slow step", "other slow step", "third slow step", "step"),
-    "a long step": ("long step", "step"),
     "a long step before a question": ("long step", "form", "step"),
     "a question before a long step": ("form", "long step", "other step"),
-    "steps, then a question": ("step", "form", "other step"),
     "time that passes": ("time passes", "step"),
-    "time that passes before a question": ("time passes", "form"),
     "a checkpoint": ("step", "time passes", "checkpoint", "other step"),
     "a slow step that is retried": ("slow step", "retried step", "long step", "step"),
     "a URL that stays open": ("url that stays open", "step"),
@@ -35,8 +32,8 @@ NUMBERS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 CLIENTS: Final = (
-    *("shows forms and URLs", "answers everything, follows tasks", "declares nothing"),
-    *("shows apps, follows tasks", "claude.ai with forms, follows tasks", "claude.ai declares nothing"),
+    *("answers everything, follows tasks", "declares nothing", "shows apps, follows tasks"),
+    *("claude.ai with forms, follows tasks", "claude.ai declares nothing"),
     *("2025-11-25, shows apps", "2025-11-25 with tasks of SEP-2322"),
 )
 

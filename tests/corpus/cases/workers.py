@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -57,17 +57,16 @@ def _workers() -> Iterator[Case]:
         "a late wake-up": lambda running: [_message(running, body={"wake": 0})],
     }
     for name, make in messages.items():
-        for after in ((), (work,)):
-            moment = " after its pass" if after else ""
-            yield Case(f"worker: {name}{moment}", _batch, make, after)
-    yield Case("worker: little time is left", _batch, messages["one message twice"], (), time_s=9)
+        yield Case(f"worker: {name} after its pass", _batch, make)
+    for name in ("one message twice", "a message that was moved", "a dead letter of Lambda"):
+        yield Case(f"worker: {name}", _batch, messages[name], works=False)
+    yield Case("worker: little time is left", _batch, messages["one message twice"], works=False, time_s=9)
     yield Case("worker: a message cannot be hidden", _unhidden)
     yield Case("worker: an event without a task", _event, {})
     yield Case("worker: a task that does not exist", _event, {"task": "x#y"})
     yield Case("worker: an invocation twice", _twice, None)
     yield Case("worker: a lost invocation again", _twice, "invocation-1")
-    yield Case("worker: an invocation until its task is abandoned", _abandoned, TASKS)
-    yield Case("worker: a message until its task is abandoned", _abandoned, QUEUED_TASKS)
+    yield Case("worker: a message until its task is abandoned", _abandoned)
     for name, body in {
         "without its tool": None,
         "with another first step": ("task", "other step"),
@@ -78,15 +77,11 @@ def _workers() -> Iterator[Case]:
 
 
 def _batch(
-    make: Callable[[Running], list[dict[str, Any]]],
-    before: tuple[Act, ...],
-    world: World,
-    *,
-    time_s: float = 900,
+    make: Callable[[Running], list[dict[str, Any]]], world: World, works: bool = True, time_s: float = 900
 ) -> None:
     running = Running(world, ("task", "sleep", "step"), QUEUED_TASKS)
-    for act in before:
-        act(running)
+    if works:
+        running.work()
     running.worker.work({"Records": make(running)}, time_s)
     running.poll()
 
@@ -111,12 +106,10 @@ def _twice(request_id: str | None, world: World) -> None:
     running.poll()
 
 
-def _abandoned(settings: Mapping[str, str], world: World) -> None:
-    """Deliver one event again and again, which loses a worker each time."""
-    running = Running(world, ("long task", "step that is always killed"), settings)
+def _abandoned(world: World) -> None:
+    """Deliver one message again and again, which loses a worker each time."""
+    running = Running(world, ("long task", "step that is always killed"), QUEUED_TASKS)
     worker, event = running.worker, {"Records": [_message(running)]}
-    if settings is TASKS:
-        event = {"task": json.loads(event["Records"][0]["body"])["task"]}
     for _ in range(11):
         worker.work(event)
         world.clock.sleep(1_000)
