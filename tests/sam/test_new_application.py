@@ -195,7 +195,9 @@ def test_sam_init_writes_the_same_application(application, tmp_path):
     assert {**contents(tmp_path / "orders"), pinned: expected[pinned]} == expected
 
 
-def test_a_changed_wheel_is_installed_and_the_tests_of_the_application_pass_with_another_tool(application, wheel, tmp_path):
+def test_a_changed_wheel_is_installed_and_the_tests_of_the_application_pass_with_another_tool(
+    application, wheel, tmp_path
+):
     (application / "layers/deps").mkdir(parents=True)
     (application / "layers/deps/requirements.txt").touch()
     of_index = "mv layer/wheels/*.whl . && make --dry-run lint && mv *.whl layer/wheels"
