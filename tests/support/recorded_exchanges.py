@@ -51,13 +51,13 @@ def _is_for_every_client(exchange: Exchange) -> bool:
 def of_corpus() -> Iterator[Exchange]:
     """Yield the exchanges of the golden corpus."""
     for name, record in load().items():
-        yield from _of_case(name, record)
+        yield from _of_case(name, json.loads(record))
 
 
 def messages_of_corpus() -> Iterator[tuple[str, Any]]:
     """Yield each message of the golden corpus, also those of extensions, with the name of its case."""
     for name, record in load().items():
-        for exchange in record["exchanges"]:
+        for exchange in json.loads(record)["exchanges"]:
             for message in _messages(exchange.get("response")):
                 yield name, message
 
