@@ -179,7 +179,7 @@ class Tasks(Watchdog, frozen=True):
         for _ in range(WRITE_ATTEMPTS):
             task = self._read(pk)
             asked = {key: each for key, each in task.requests.items() if each.channel in channels}
-            answered = responses.keys() & asked
+            answered = [key for key in asked if key in responses]
             if task.status is not Status.INPUT_REQUIRED or not answered:
                 return False
             if is_form and len(answered) < len(responses):
@@ -188,7 +188,7 @@ class Tasks(Watchdog, frozen=True):
             self.store.put_all_new(
                 [response_to_item(task, key, asked[key], read[key], via, submission) for key in sorted(read)]
             )
-            left = {key: each for key, each in task.requests.items() if key not in answered}
+            left = {key: each for key, each in task.requests.items() if key not in read}
             is_leased = task.work_state is WorkState.LEASED
             change = transitions.accept_responses(
                 version=task.version,
