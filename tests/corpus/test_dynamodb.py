@@ -16,8 +16,8 @@ from support.aws_clients import REGION
 from support.dynamodb_clients import client, new_table
 
 CASES = (
-    "task: loses a worker in a step that runs once",
-    "task: gets one of two answers",
+    "task: of a queue, is answered while it sleeps",
+    "parked: client declares nothing, call opened after it expired",
     "task: a second one over the limit, optional, form, step, task, choice",
 )
 
