@@ -17,7 +17,7 @@ from support.dynamodb_clients import client, new_table
 
 CASES = (
     "task: of a queue, is answered while it sleeps",
-    "parked: client declares nothing, call opened after it expired",
+    "task: gets one of two answers",
     "task: a second one over the limit, optional, form, step, task, choice",
 )
 
