@@ -61,7 +61,7 @@ UV        := .venv-lock/bin/uv
 MKDOCS    := .venv-docs/bin/mkdocs
 BENCH     := .venv-bench
 FASTMCP   := .venv-bench-fastmcp
-CLIENTS   := .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients
+CLIENTS   := .venv-mcp1/.clients
 
 SAM_CLI       := aws-sam-cli==1.170.0
 CHECKOV_PIN   := checkov==3.3.30
@@ -69,7 +69,7 @@ UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 hatchling==1.33.0 hatch-fancy-pypi-readme==25.1.0 twine==7.0.0 check-wheel-contents==0.6.3
 MKDOCS_PIN    := mkdocs-material==9.8.2
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
-# The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-*.txt pins those in Python.
+# The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-mcp1.txt and pyproject.toml pin those in Python.
 clients_NPM   := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                  @modelcontextprotocol/inspector@2.12.0 @ai-sdk/mcp@2.0.99 mcporter@0.12.3
 # The JSON Schema validator of clients. It is installed beside them.
@@ -310,7 +310,7 @@ dist: .venv-dist/bin/twine  ## build and check the distributions for PyPI (CONTR
 ## Start again
 
 clean:  ## remove everything that the other commands created, including the virtual environments
-	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-strands .venv-agents .venv-langchain $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
+	rm -rf $(VENV) .venv-sam .venv-checkov .venv-ministack .venv-lock .venv-dist .venv-docs .venv-mcp1 $(BENCH) $(FASTMCP) .aws-sam .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist events/live
 	find . -name node_modules -prune -o \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 # Set-up: create a virtual environment once, and install into it again when its sources change. Python compiles the
@@ -378,7 +378,7 @@ $(MINISTACK): Makefile | .venv-ministack/bin/activate
 	$(call pip,.venv-ministack,ministack,$(MINISTACK_PIN))
 	@touch $@
 
-# Separate environments: clients need other versions of mcp than the tests, and of each other's packages.
+# A separate environment: the client of the Python SDK before version 2.
 $(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/activate
 	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
 	@touch $@

