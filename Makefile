@@ -69,7 +69,8 @@ UV_PIN        := uv==0.13.9
 DIST_PINS     := build==1.6.1 hatchling==1.33.0 hatch-fancy-pypi-readme==25.1.0 twine==7.0.0 check-wheel-contents==0.6.3
 MKDOCS_PIN    := mkdocs-material==9.8.2
 MINISTACK_PIN := ministack==1.5.33 cryptography aws-sam-translator==1.115.0
-# The MCP clients in TypeScript that tests/clients drives; tests/clients/requirements-mcp1.txt and pyproject.toml pin those in Python.
+# The MCP clients in TypeScript that tests/clients drives. tests/clients/requirements-mcp1.txt and pyproject.toml pin
+# those in Python.
 clients_NPM   := @modelcontextprotocol/client@2.4.0 @modelcontextprotocol/ext-tasks@0.2.2 @modelcontextprotocol/sdk@1.32.2 \
                  @modelcontextprotocol/inspector@2.12.0 @ai-sdk/mcp@2.0.99 mcporter@0.12.3
 # The JSON Schema validator of clients. It is installed beside them.
