@@ -10,7 +10,7 @@ from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, skips
 from support.interpreters import output_of
 from support.project import ROOT
-from support.transformed_template import WORKER_OF, declared_parameters, lint, properties, with_defaults
+from support.transformed_template import WORKER_OF, declared_parameters, properties
 
 TEMPLATE = ROOT / "platform/edge/template.yaml"
 PAGE = (ROOT / "docs/guides/edge-routing.md").read_text("utf-8")
@@ -41,13 +41,6 @@ def resources(**given: str) -> dict[str, Any]:
 
 def distribution(**given: str) -> Any:
     return resources(**given)["Distribution"]["Properties"]["DistributionConfig"]
-
-
-def test_the_template_with_options_is_lint_clean(tmp_path):
-    options = {"plain": {}, "own": {**WITH_DOMAIN, **WITH_WEB_ACL}, "unrouted": {"RouteByName": "disabled"}}
-    for name, given in options.items():
-        (tmp_path / f"{name}.yaml").write_text(with_defaults(edge(), **HOST, **given))
-    assert lint(*tmp_path.iterdir()) == []
 
 
 def test_a_domain_needs_its_certificate():

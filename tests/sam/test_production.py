@@ -14,8 +14,6 @@ from support.transformed_template import (
     DOMAIN,
     FOLDERS,
     FRONT_DOOR,
-    PLATFORM,
-    PROVISIONED_CONCURRENCY,
     TOOLS,
     WORKER_OF,
     alias,
@@ -23,7 +21,6 @@ from support.transformed_template import (
     declared_parameters,
     deployed,
     documented_block,
-    lint,
     name_in,
     of_type,
     parameters,
@@ -31,8 +28,6 @@ from support.transformed_template import (
     stack,
     transformed,
     variables,
-    with_blocks,
-    with_defaults,
 )
 
 WITH_ROUTES = [FRONT_DOOR, *TOOLS]
@@ -282,18 +277,3 @@ def test_the_templates_name_no_partition_and_no_region():
         "apigateway.amazonaws.com",
         "codedeploy.amazonaws.com",
     }
-
-
-def test_all_options_together_are_lint_clean(tmp_path):
-    platform = {name: value for name, value in ANOTHER.items() if name in load(PLATFORM)["Parameters"]}
-    given = {"Application": "tools", **platform}
-    (tmp_path / "platform.yaml").write_text(with_defaults(load(PLATFORM), **given))
-    for name, blocks in {
-        "snapshots": ("VPC", "Traces", "SnapStart"),
-        "gradual": ("VPC", "Traces", GRADUAL, PROVISIONED_CONCURRENCY),
-    }.items():
-        (tmp_path / f"{name}.yaml").write_text(with_blocks(*blocks))
-    (tmp_path / "platform").symlink_to(ROOT / "platform")
-    packaged_by_sam = "W3002"
-    findings = lint(*tmp_path.glob("*.yaml"))
-    assert [each for each in findings if each["Rule"]["Id"] != packaged_by_sam] == []

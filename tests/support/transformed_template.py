@@ -259,10 +259,3 @@ def with_defaults(template: Mapping[str, Any], **given: str) -> str:
         is_number = declared[name]["Type"] == "Number"
         declared[name]["Default"] = int(value) if is_number else value
     return yaml.safe_dump({**template, "Parameters": declared}, sort_keys=False)
-
-
-def lint(*templates: Path) -> list[Any]:
-    """Return the findings of cfn-lint for some templates. Each takes 2 to 3 s."""
-    done = run(SAM.with_name("cfn-lint"), "--format", "json", "--", *templates)
-    findings: list[Any] = json.loads(done.stdout)
-    return findings
