@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from support.recorded_calls import IDENTITY, LAMBDA, SECRETS, SQS, record, record_after_a_deployment
+from support.recorded_calls import IDENTITY, LAMBDA, SECRETS, SQS, after_a_deployment, record
 from support.role_permissions import Grant, findings, grants
 from support.transformed_template import (
     FOLDERS,
@@ -66,21 +66,25 @@ WILDCARDS = {
 every_role = pytest.mark.parametrize("role", sorted(ROLES))
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module")
+def calls_of_ways(tmp_path_factory):
+    """Return the calls by way. After a deployment, both invoke workers of tasks of an older version."""
+    older = after_a_deployment(tmp_path_factory.mktemp("template"))
+    invoking = record(WAYS["direct-invoke"], older)
+    found = record(WAYS["delegated-queue"])
+    for function, calls in invoking.items():
+        found[function] |= {call for call in calls if call.action == "lambda:InvokeFunction"}
+    return {"direct-invoke": invoking, "delegated-queue": found}
+
+
+@pytest.fixture(params=WAYS)
 def way(request):
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def calls_after_a_deployment(tmp_path_factory):
-    """Return the calls for tasks of an older version, which every role with tasks allows in both ways."""
-    return record_after_a_deployment(tmp_path_factory.mktemp("template"), WAYS["direct-invoke"])
-
-
-@pytest.fixture(scope="module")
-def calls(way, calls_after_a_deployment):
-    found = record(WAYS[way])
-    return {name: calls | calls_after_a_deployment.get(name, set()) for name, calls in found.items()}
+@pytest.fixture
+def calls(calls_of_ways, way):
+    return calls_of_ways[way]
 
 
 def granted(role: str, way: str) -> set[Grant]:

@@ -57,28 +57,21 @@ WORKER_ADDRESS = re.compile(r"^( +)MCP_TASK_WORKER: !Ref (\w+WorkerFunction)\.Ve
 DELETED_VERSION = r"\1MCP_TASK_WORKER: !Sub '${\2.Arn}:7'\n\1MCP_TASK_DELIVERY: invoke"
 
 
-def record(options: Mapping[str, str]) -> dict[str, set[Call]]:
-    """Return the AWS calls of each function by logical id."""
+def record(options: Mapping[str, str], template: Path | None = None) -> dict[str, set[Call]]:
+    """Return the AWS calls of each function of a template, otherwise of template.yaml, by logical id."""
     mailbox = Mailbox()
     with (
         closing(HttpServer(secrets_manager).start()) as secrets,
         serve_for_alice(
-            mailbox, **_logging(options), variables=SECRET | {SECRETS_ENDPOINT: secrets.url}
+            mailbox,
+            template=template or TEMPLATE,
+            python=python_of_functions("aws_call_log"),
+            variables=SECRET | {SECRETS_ENDPOINT: secrets.url},
+            **with_options(options),
         ) as served,
     ):
         anyio.run(every_flow, served, mailbox)
     return calls_in(served.lines)
-
-
-def record_after_a_deployment(folder: Path, options: Mapping[str, str]) -> dict[str, set[Call]]:
-    """Return the AWS calls of each function for tasks of an older version. Temporary files go to `folder`."""
-    with serve_for_alice(Mailbox(), template=after_a_deployment(folder), **_logging(options)) as served:
-        anyio.run(every_task, served)
-    return calls_in(served.lines)
-
-
-def _logging(options: Mapping[str, str]) -> dict[str, Any]:
-    return {**with_options(options), "python": python_of_functions("aws_call_log")}
 
 
 def secrets_manager(request: Request) -> Response:
@@ -128,12 +121,6 @@ async def every_flow(served: Served, mailbox: Mailbox) -> None:
     async with official(served.url, Person([])) as client:
         await client.prompt("triage", {"workItemId": "4301"})
         await client.read(PRICES)
-
-
-async def every_task(served: Served) -> None:
-    """Run a task of each worker."""
-    await run_task(served, "/mcp")
-    await generated_tasks(served)
 
 
 async def generated_tasks(served: Served) -> None:
