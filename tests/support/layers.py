@@ -15,7 +15,7 @@ from support.project import ROOT
 from support.sam_build import NATIVE_RUNTIME, cached, environment
 
 LAYER = ROOT / "layers/mcp_roundtrip"
-OTHER_RUNTIME = "python3.12" if NATIVE_RUNTIME != "python3.12" else "python3.13"
+OTHER_RUNTIME = "python3.14" if NATIVE_RUNTIME != "python3.14" else "python3.13"
 OTHER_ARCHITECTURE = {"arm64": "x86_64", "x86_64": "arm64"}[NATIVE_ARCHITECTURE]
 
 
