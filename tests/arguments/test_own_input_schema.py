@@ -174,8 +174,8 @@ def test_many_numbers_that_take_long_to_compare_are_refused_and_common_ones_neve
     schema = {"type": "object", "properties": {"a": {"items": rule}}}
     assert raw(schema).validate({"a": [1] * 9_000})
     assert raw(schema).validate({"a": [1.0] * 9_000})
-    for number in (10**4_000, 10**1_000):
-        assert "to be checked" in refusal(schema, {"a": [number] * 10_000})[0]
+    for numbers in ([10**4_000] * 2_000, [10**1_000] * 8_000):
+        assert "to be checked" in refusal(schema, {"a": numbers})[0]
 
 
 def test_an_enum_of_many_integers_bounds_the_numbers_that_are_compared_with_each_of_them():

@@ -17,9 +17,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcp_roundtrip.aws import dynamodb as dynamodb_store
 from mcp_roundtrip.aws.audit_log import CloudWatchAuditLog, derive_audit_key
 from mcp_roundtrip.aws.client_interface import AwsClient
-from mcp_roundtrip.aws.dynamodb import MAX_PAGES, DynamoStore
+from mcp_roundtrip.aws.dynamodb import DynamoStore
 from mcp_roundtrip.aws.kms import KmsKey, KmsMacKey, KmsPublicKeys, KmsSigner, public_half
 from mcp_roundtrip.aws.lambda_and_sqs import AwsDispatcher, invoke_owner
 from mcp_roundtrip.internal_errors import AuditFailed, ForwardingFailed, KeyServiceError, StoreError
@@ -184,15 +185,14 @@ def test_the_answers_that_these_tests_change_are_valid(operation, clients, serve
     assert isinstance(found, operation.error) is (operation.answer in (REFUSED, CANCELLED))
 
 
-def test_a_query_whose_pages_never_end_is_a_store_error(server):
+def test_a_query_whose_pages_never_end_is_a_store_error(server, monkeypatch):
+    monkeypatch.setattr(dynamodb_store, "MAX_PAGES", 3)
     client = EmulatedService("dynamodb", server.url, kind="signed")
     before = len(server.requests)
-    server.script[:] = [respond(200, {"Items": [ITEM], "LastEvaluatedKey": {"pk": {"S": "p"}}})] * (
-        MAX_PAGES + 9
-    )
+    server.script[:] = [respond(200, {"Items": [ITEM], "LastEvaluatedKey": {"pk": {"S": "p"}}})] * 9
     with pytest.raises(StoreError, match="too_many_pages"):
         store(client).query("p")
-    assert len(server.requests) - before == MAX_PAGES
+    assert len(server.requests) - before == 3
 
 
 def test_an_empty_page_of_a_query_is_not_its_last(server):

@@ -211,6 +211,7 @@ def imports_in_functions(name: str) -> Iterator[str]:
             yield from modules or [node.module]
 
 
+@cache
 def is_module(name: str) -> bool:
     try:
         return name.startswith("mcp_roundtrip") and find_spec(name) is not None

@@ -68,12 +68,6 @@ def examples(visit: Callable[[str], None], purpose: str) -> list[Example]:
             "get_weather", {"location": "Hyderabad"}, {"place": PLACE}, lambda done: done["place"] == PLACE
         ),
         Example(
-            "compare_weather",
-            {"locations": ["Hyderabad", "Tokyo"]},
-            {"city 1/place": PLACE},
-            lambda done: done["cities"][0]["place"] == PLACE,
-        ),
-        Example(
             "update_work_item",
             RESOLVE,
             {"resolution": {"resolution": "Duplicate"}, "duplicate_of": {"duplicateOfId": 4301}},
