@@ -19,7 +19,15 @@ from corpus.golden import load
 from mcp_roundtrip.protocol.constants import LEGACY_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from support.json_values import values
-from support.recorded_exchanges import distinct, messages_of_corpus, of_corpus, of_examples, of_samples
+from support.recorded_exchanges import (
+    SCHEMAS,
+    distinct,
+    messages_of_corpus,
+    of_corpus,
+    of_each_shape,
+    of_examples,
+    of_samples,
+)
 from support.replayed_results import PROGRAM, Exchange, refusals_of_python, session
 from support.sample_servers import RESULTS, type_server
 from support.type_samples import ZOO
@@ -99,7 +107,13 @@ def exchanges(arguments):
     for sample, given_values in arguments.items():
         schema = argument_schema(sample)
         valid[sample] = next((value for value in given_values if is_valid(schema, value)), {})
-    return distinct([*of_corpus(), *of_examples(), *of_samples(valid), *INVALID])
+    return distinct([*of_corpus(), *of_examples(), *of_samples(valid)])
+
+
+@pytest.fixture(scope="module")
+def shown(exchanges):
+    """What each client is given. Ajv, which the TypeScript clients use, judges all values."""
+    return [*of_each_shape(exchanges), *INVALID]
 
 
 @dataclass(frozen=True)
@@ -108,7 +122,7 @@ class Judged:
 
     where: str
     schema: Mapping[str, Any]
-    values: Sequence[Any]
+    values: list[Any]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +132,7 @@ def judged(exchanges, arguments):
     The results of sample types are given the values of their arguments. Schemas of the corpus have simpler
     types than the samples, and get no values.
     """
-    known: dict[str, Sequence[Any]] = {}
+    known: dict[str, list[Any]] = {}
     for sample, objects in arguments.items():
         value, member, *_ = type_server(sample).tools.values()
         known |= dict.fromkeys(
@@ -131,8 +145,22 @@ def judged(exchanges, arguments):
         for schema in schemas_in(value):
             key = as_key(schema)
             if key not in found:
-                unseen = [] if where in load() else values_of(schema)
-                found[key] = Judged(where, schema, known.get(key) or unseen)
+                is_recorded = where in load()
+                found[key] = Judged(
+                    where, schema, known.get(key) or ([] if is_recorded else values_of(schema))
+                )
+    return list(found.values())
+
+
+@pytest.fixture(scope="module")
+def structured(exchanges):
+    """The structured results, by the output schemas of their tools."""
+    found: dict[str, Judged] = {}
+    for each in exchanges:
+        schema = (each.tool or {}).get("outputSchema")
+        if schema is not None and "structuredContent" in each.result:
+            judged = found.setdefault(as_key(schema), Judged(each.where, schema, []))
+            judged.values.append(each.result["structuredContent"])
     return list(found.values())
 
 
@@ -146,7 +174,7 @@ def schemas_in(value: Any) -> Iterator[Mapping[str, Any]]:
             yield from schemas_in(item)
     elif isinstance(value, dict):
         for name, member in value.items():
-            if name in ("inputSchema", "outputSchema", "requestedSchema"):
+            if name in SCHEMAS:
                 yield member
             else:
                 yield from schemas_in(member)
@@ -157,24 +185,25 @@ class Verdicts:
     """What the program with the TypeScript clients and Ajv says.
 
     `refusals` has places and errors by client. The others have an item for each schema: whether each of its
-    values is valid, or why the schema is not.
+    values is valid, or why the schema is not. `results` has them for the structured results.
     """
 
     refusals: Mapping[str, Sequence[tuple[str, str]]]
     schemas: Sequence[Sequence[bool] | str]
+    results: Sequence[Sequence[bool] | str]
     invalid: Sequence[bool] | str
 
 
 @pytest.fixture(scope="module")
-def verdicts(run_module, exchanges, judged):
-    legacy = session(exchanges, legacy=True)
-    sessions = {"modern": session(exchanges, legacy=False), "legacy": legacy, "version 1": legacy}
-    schemas: list[tuple[Any, Any]] = [(each.schema, each.values) for each in judged]
+def verdicts(run_module, shown, judged, structured):
+    legacy = session(shown, legacy=True)
+    sessions = {"modern": session(shown, legacy=False), "legacy": legacy, "version 1": legacy}
+    schemas: list[tuple[Any, Any]] = [(each.schema, each.values) for each in (*judged, *structured)]
     schemas.append(({"pattern": "(?i)a"}, []))
     sent = json.dumps({"sessions": sessions, "schemas": schemas})
     said = json.loads(run_module(PROGRAM.read_text("utf-8"), sent))
     *by_schema, invalid = said["verdicts"]
-    return Verdicts(said["refusals"], by_schema, invalid)
+    return Verdicts(said["refusals"], by_schema[: len(judged)], by_schema[len(judged) :], invalid)
 
 
 @pytest.mark.parametrize("client", ["modern", "legacy", "version 1"])
@@ -184,8 +213,8 @@ def test_a_typescript_client_reads_every_result(verdicts, client):
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("legacy", [False, True], ids=["modern", "legacy"])
-async def test_the_python_client_reads_every_result(exchanges, legacy):
-    refused = await refusals_of_python(session(exchanges, legacy=legacy), legacy=legacy)
+async def test_the_python_client_reads_every_result(shown, legacy):
+    refused = await refusals_of_python(session(shown, legacy=legacy), legacy=legacy)
     assert_only_the_invalid_are_refused(refused)
 
 
@@ -218,6 +247,11 @@ def test_ajv_compiles_every_schema(verdicts, judged):
     ]
     assert problems == []
     assert isinstance(verdicts.invalid, str)
+
+
+def test_ajv_accepts_every_structured_result(verdicts, structured):
+    said = zip(structured, verdicts.results, strict=True)
+    assert [each.where for each, valid in said if valid != [True] * len(each.values)] == []
 
 
 def test_ajv_and_the_server_agree_on_values(verdicts, judged):

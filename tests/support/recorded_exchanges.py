@@ -25,6 +25,9 @@ from support.sample_servers import OF_LINKS, TYPES, block_server, metadata_serve
 Request = Mapping[str, Any]
 """The parameters of a request."""
 
+SCHEMAS: Final = ("inputSchema", "outputSchema", "requestedSchema")
+"""The members of definitions and questions that hold a schema."""
+
 LEGACY_CLIENT: Final = "typescript-sdk-initialize"
 
 
@@ -37,6 +40,25 @@ def distinct(exchanges: Iterable[Exchange]) -> list[Exchange]:
             key = json.dumps([each.version, each.method, content, each.tool], sort_keys=True)
             found.setdefault(key, each)
     return list(found.values())
+
+
+def of_each_shape(exchanges: Iterable[Exchange]) -> list[Exchange]:
+    """Return one of the exchanges whose results differ in texts and numbers only, or inside schemas."""
+    shapes = {
+        json.dumps([each.version, each.method, _shape(each.result), _shape(each.tool)], sort_keys=True): each
+        for each in exchanges
+    }
+    return list(shapes.values())
+
+
+def _shape(value: Any, name: str = "") -> Any:
+    if isinstance(value, list):
+        return sorted({json.dumps(_shape(item), sort_keys=True) for item in value})
+    if isinstance(value, dict):
+        if name in SCHEMAS:
+            return [value.get("type"), sorted(value)]
+        return {member: _shape(item, member) for member, item in value.items()}
+    return value if name in ("type", "mode", "method", "role", "action") else type(value).__name__
 
 
 def _is_for_every_client(exchange: Exchange) -> bool:
