@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Server, ToolError
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, text
 from support.deployment import Deployment
@@ -67,6 +68,19 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     done = client.answer_in_app(again, sure=True)
     assert (app_status(done), done["structuredContent"]) == ("complete", {"sent": 3})
     assert ran == ["reserve", "charge", "send"]
+
+
+def test_an_error_without_a_state_names_the_steps_that_run_again(client, has_table):
+    failures = iter([KeyServiceError("DisabledException"), SettingsError("MCP_STATE_KEY_ARN", "is wrong")])
+
+    def fail():
+        raise next(failures)
+
+    without_keys = client.by(replaced_ports={"state_codec": fail})
+    for _ in range(2):
+        error = without_keys.call_error("order", item="tea")
+        assert error["code"] == -32603
+        assert ("is repeated: reserve." in error["message"]) is not has_table
 
 
 def test_a_call_that_is_out_of_time_is_continued_by_its_view(client):

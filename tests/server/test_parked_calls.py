@@ -130,9 +130,12 @@ def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     assert (repeated.status, "is repeated: reserve." in repeated.body) == (429, True)
     throttled = FaultyStore(deployment.store, lambda operation: operation.name.startswith("put_new"))
     deployment.table.max_open = 2
-    assert client.by(store=throttled).call_error("provision")["code"] == -32603
+    failed = client.by(store=throttled).call_error("provision")
+    lost = resuming.by(store=throttled).post_call("provision", {}, **in_its_state)["error"]
+    assert (failed["code"], "These steps" in failed["message"]) == (-32603, False)
+    assert (lost["code"], "is repeated: prepare, reserve." in lost["message"]) == (-32603, True)
     assert client.call("provision")["resultType"] == "task"
-    assert ran == ["prepared", "prepared", "reserved", "reserved"], "once for each client"
+    assert ran == ["prepared"] * 2 + ["reserved"] * 3, "once for each request that stored nothing"
 
 
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):

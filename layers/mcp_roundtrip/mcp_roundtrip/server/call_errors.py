@@ -86,13 +86,11 @@ def client_error(call: FeatureCall, error: BaseException, repeated: str) -> Clie
         usage = UsageError(f"ProtocolError({error.code!r}) cannot be sent: {problem}")
         usage.__cause__ = error
         error = usage
-    if isinstance(error, SettingsError):
-        call.record_failure("misconfigured", error)
-        return ClientError(call.context.internal_error)
+    if isinstance(error, (SettingsError, KeyServiceError)):
+        is_setting = isinstance(error, SettingsError)
+        call.record_failure("misconfigured" if is_setting else "state_unavailable", error)
+        return internal_error(call, repeated)
     kind = call.feature.kind
-    if isinstance(error, KeyServiceError):
-        call.record_failure("state_unavailable", error)
-        return ClientError(call.context.internal_error)
     if isinstance(error, Drift):
         call.record_failure("drift", error)
         text = f"The {kind} changed while this call was under way ({error}). Call it again."
@@ -101,6 +99,11 @@ def client_error(call: FeatureCall, error: BaseException, repeated: str) -> Clie
     call.record_failure(f"{kind}_raised", error)
     text = f"The {kind} failed. Quote {call.context.invocation.correlation_id} to its operator."
     return ClientError(CallAborted(f"{text}{repeated}"), f"{kind}_raised")
+
+
+def internal_error(call: FeatureCall, repeated: str) -> ClientError:
+    """Return the error of a call that this deployment cannot finish. The log has the reason."""
+    return ClientError(ProtocolError(INTERNAL_ERROR, f"{call.context.internal_error}{repeated}"))
 
 
 def describe_repeated(steps: Sequence[str]) -> str:
@@ -175,7 +178,7 @@ def unsealed_state_error(
         if largest is not None:
             error.add_note(f"The largest result is that of step {largest!r}: {steps[largest]} characters")
         call.record_failure("state_too_large", error, largest_step=largest)
-        return ClientError(ProtocolError(INTERNAL_ERROR, f"{call.context.internal_error}{repeated}"))
+        return internal_error(call, repeated)
     text = f"The answers are too large for another round: about {error.limit // 2} characters in all."
     return ClientError(ToolError(text + repeated), "answers_too_large")
 

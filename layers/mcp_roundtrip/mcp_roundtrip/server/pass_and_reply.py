@@ -223,10 +223,11 @@ class Round(Struct, frozen=True):
         if outcome is not None and not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
-        repeated = self._describe_repeated()
-        return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=repeated)
+        return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=self.repeated)
 
-    def _describe_repeated(self) -> str:
+    @property
+    def repeated(self) -> str:
+        """The sentence about the steps that a repeated call runs again."""
         return describe_repeated(keys_of_steps(self.run.history.entries()))
 
     def unfinished_reply(
@@ -239,7 +240,7 @@ class Round(Struct, frozen=True):
         return self.reply(body, outcome, **fields)
 
     def reply_for_exception(self, error: BaseException) -> Reply:
-        return self.error_reply(client_error(self.call, error, self._describe_repeated()))
+        return self.error_reply(client_error(self.call, error, self.repeated))
 
     def reply_without(self, error: MissingClientCapability) -> Reply:
         """Build the reply to a client without a capability. Raises the error for one that knows its code."""

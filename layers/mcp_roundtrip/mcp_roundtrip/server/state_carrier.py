@@ -8,8 +8,8 @@ from typing import Any, Final
 from mcp_roundtrip.engine.journal import Journal
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.internal_errors import KeyServiceError, StateTooLarge
-from mcp_roundtrip.server.call_errors import invalid_state, unsealed_state_error
+from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError, StateTooLarge
+from mcp_roundtrip.server.call_errors import client_error, invalid_state, unsealed_state_error
 from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.state.claims import OpenState
@@ -59,29 +59,26 @@ def save(this_round: Round, outcome: NeedsInput) -> str | Reply:
     call, opened = this_round.call, this_round.opened
     first_issued_at = None if opened is None else opened.first_issued_at
     try:
-        state = _seal(this_round, outcome.journal.to_json(), this_round.number, first_issued_at)
+        state = _seal(call, outcome.journal.to_json(), this_round.number, first_issued_at)
     except (StateRejected, StateTooLarge) as error:
         return this_round.error_reply(unsealed_state_error(call, error, outcome.requests, outcome.journal))
-    if isinstance(state, str) and len(state) > LARGE_STATE:
+    except (KeyServiceError, SettingsError) as error:
+        return this_round.reply_for_exception(error)
+    if len(state) > LARGE_STATE:
         call.record("state_large", characters=len(state))
     return state
 
 
 def save_name(this_round: Round, task_id: str, *, for_view: bool) -> str | Reply:
     """Return a state that names a parked call, or the reply that says why there is none."""
-    return _seal(this_round, {_OF_VIEW if for_view else _OF_CLIENT: task_id}, 1, None)
-
-
-def _seal(
-    this_round: Round, payload: Mapping[str, Any], number: int, first_issued_at: int | None
-) -> str | Reply:
-    """Return a token, or the reply if a key is not available.
-
-    Raises StateTooLarge, and StateRejected for an old flow.
-    """
     call = this_round.call
     try:
-        codec = call.context.ports.state_codec()
-        return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)
-    except KeyServiceError as error:
-        return this_round.reply_for_exception(error)
+        return _seal(call, {_OF_VIEW if for_view else _OF_CLIENT: task_id}, 1, None)
+    except (KeyServiceError, SettingsError) as error:
+        return this_round.error_reply(client_error(call, error, ""))  # the table has the steps
+
+
+def _seal(call: FeatureCall, payload: Mapping[str, Any], number: int, first_issued_at: int | None) -> str:
+    """Return a token. Raises as `RequestStateCodec.seal`, and SettingsError."""
+    codec = call.context.ports.state_codec()
+    return codec.seal(call.binding, payload, round=number, first_issued_at=first_issued_at)

@@ -25,7 +25,7 @@ from mcp_roundtrip.protocol.capabilities import TASKS
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS
 from mcp_roundtrip.protocol.strict_json import canonical_json, compact_json
 from mcp_roundtrip.server.admission import require_capabilities
-from mcp_roundtrip.server.call_errors import ClientError, describe_repeated, invalid_state
+from mcp_roundtrip.server.call_errors import ClientError, describe_repeated, internal_error, invalid_state
 from mcp_roundtrip.server.pass_and_reply import Round
 from mcp_roundtrip.server.request_types import FeatureCall, Reply
 from mcp_roundtrip.server.task_methods import task_members
@@ -96,7 +96,9 @@ def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | Store
     if isinstance(error, ItemTooLarge):
         return this_round.error_reply(_too_large(this_round, error))
     if isinstance(error, StoreError):
-        return this_round.error_reply(ClientError(call.context.table_unavailable(error, **call.log_identity)))
+        call.context.table_unavailable(error, **call.log_identity)
+        is_parked = this_round.run.task.recorder is not None  # the table has its steps
+        return this_round.error_reply(internal_error(call, "" if is_parked else this_round.repeated))
     refused = _too_many_open_tasks(call, this_round.run, error)
     if call.context.takes_rounds:
         return this_round.error_reply(ClientError(refused))
