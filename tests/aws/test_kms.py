@@ -158,7 +158,7 @@ def test_a_withdrawn_key_is_not_trusted_after_its_next_confirmation(strict_kms, 
     assert key.loaded_public_half() == public_key, "so that signing gets the error of AWS"
     if withdrawn == "disabled":
         strict_kms.EnableKey(KeyId=arn)
-        clock.now += RENEWAL_RETRY_S
+        clock.now += FIRST_RETRY_S
         assert key.trusted_public_half()
 
 

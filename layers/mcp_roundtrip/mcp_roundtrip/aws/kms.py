@@ -77,7 +77,7 @@ class KmsKey:
         self._clock = clock
         self._pinned = self._loaded = pinned
         self._confirmed_at = self._trusted_until = float("-inf")
-        # Until the key was loaded, requests need it, so the first pauses are short.
+        # Requests need a key that is not trusted, so the first pauses are short.
         self._loading = jws.Backoff(clock, jws.FIRST_RETRY_S)
         self._confirming = jws.Backoff(clock)
         self._failure = ("", "")
@@ -103,7 +103,7 @@ class KmsKey:
         return self._loaded
 
     def _confirm(self, now: float) -> None:
-        backoff = self._loading if self._loaded is None else self._confirming
+        backoff = self._confirming if now < self._trusted_until else self._loading
         try:
             self._loaded = backoff.attempt(self._load)
         except KeyServiceError as failure:
