@@ -145,7 +145,7 @@ GROUPS: Final[Mapping[str, Group]] = {
         clients,
         "make .venv/.dev .venv-mcp1/.clients .venv-ministack/bin/ministack .cache/clients/package-lock.json "
         "&& .venv/bin/pytest tests/clients/test_real_clients.py tests/functions/test_client_matrix.py "
-        "tests/e2e/test_connecting.py tests/e2e/test_inspector.py",
+        "tests/e2e/test_connecting.py",
     ),
     "hosts": Group(hosts, "make hosts"),
     "conformance": Group(conformance, "make conformance"),

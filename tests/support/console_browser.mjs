@@ -133,6 +133,7 @@ function verbs(page) {
       if (excess !== 0) throw new Error(`the page is ${excess} pixels wider than the window`);
     },
     size: (width, height) => page.setViewportSize({ width, height }),
+    scheme: (colorScheme) => page.emulateMedia({ colorScheme }),
     // Fails if the page violates a rule of accessibility.
     axe: async () => {
       const { violations } = await audit(page);

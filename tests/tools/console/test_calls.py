@@ -207,8 +207,14 @@ def test_texts_of_tools_are_never_markup(console):
     assert of_the_template == [["notes://a%2Fb/%3Cb%3E"], [f"a/b <b>: {HOSTILE}"], 0]
 
 
-def test_a_page_is_opened_without_access_to_the_console(console):
-    seen = console(
+def test_a_web_page_is_opened_without_access_to_the_console_and_nothing_else_is_opened(console):
+    urls = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http:")
+    pages = {
+        url: {"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": url}}
+        for url in urls
+    }
+    asking = {"resultType": "input_required", "inputRequests": pages, "requestState": "s"}
+    *seen, links, errors = console(
         "#/tools/open_page",
         CALL,
         ASKED,
@@ -217,32 +223,26 @@ def test_a_page_is_opened_without_access_to_the_console(console):
         ("click", "Continue"),
         DONE,
         ("texts", ".result .prose"),
+        ("answer", "tools/call", asking),
+        CALL,
+        ("wait", ".call[open] .questions"),
+        ("count", ".call[open] .page a"),
+        ("texts", ".call[open] .page .error"),
+        refused=True,
     )
     address = "https://example.com/sign-in?x=1"
     assert seen == [[address], [[address, "noopener noreferrer", "_blank"]], ["signed in"]]
-
-
-def test_only_web_pages_are_opened(console):
-    urls = ("javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "http:")
-    pages = {
-        url: {"method": "elicitation/create", "params": {"mode": "url", "message": "m", "url": url}}
-        for url in urls
-    }
-    asking = {"resultType": "input_required", "inputRequests": pages, "requestState": "s"}
-    seen = console(
-        "#/tools/open_page",
-        ("answer", "tools/call", asking),
-        CALL,
-        ASKED,
-        ("count", ".page a"),
-        ("texts", ".page .error"),
-        refused=True,
-    )
-    links, errors = seen
     assert (links, len(errors)) == (0, len(urls))
 
 
-def test_results_have_images_and_links(console):
+SUGGESTED: Final = """(async () => {
+  const values = () => [...document.activeElement.list.options].map(({ value }) => value);
+  while (values().length !== 2) await new Promise(requestAnimationFrame);
+  return values();
+})()"""
+
+
+def test_results_have_images_and_links_and_arguments_of_prompts_are_completed(console):
     seen = console(
         "#/tools/image",
         CALL,
@@ -253,20 +253,7 @@ def test_results_have_images_and_links(console):
         ("click", "Read"),
         DONE,
         ("texts", "pre.code"),
-    )
-    assert seen == [1, ['{\n  "notes": 3\n}']]
-
-
-SUGGESTED: Final = """(async () => {
-  const values = () => [...document.activeElement.list.options].map(({ value }) => value);
-  while (values().length !== 2) await new Promise(requestAnimationFrame);
-  return values();
-})()"""
-
-
-def test_arguments_of_prompts_are_completed_while_typing(console):
-    seen = console(
-        "#/prompts/greet",
+        ("open", "#/prompts/greet"),
         ("fill", "name", "Ada"),
         ("focus", "input[list] >> nth=1"),
         ("type", "E"),
@@ -276,4 +263,6 @@ def test_arguments_of_prompts_are_completed_while_typing(console):
         DONE,
         ("texts", ".result .prose"),
     )
-    assert seen == [["English", "Esperanto"], ["Greet Ada in Esperanto."]]
+    of_results, of_prompt = seen[:2], seen[2:]
+    assert of_results == [1, ['{\n  "notes": 3\n}']]
+    assert of_prompt == [["English", "Esperanto"], ["Greet Ada in Esperanto."]]

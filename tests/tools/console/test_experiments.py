@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_roundtrip_tools.run.issuer.issuer import make_users
-from support.console_browser import DECLARE_NOTHING
+from support.console_browser import DECLARE_NOTHING, DONE
 from support.project import FUNCTIONS
 from support.served_application import serve
 
@@ -138,3 +138,34 @@ def test_a_call_that_became_a_task_stays_that_task(console):
     assert marks[1:] == ["damaged state", "other user", "older state"]
     assert outcomes == ["asking", "asking", "task", "task", "failed", "failed", "task"]
     assert tasks == tasks[:1] * 3, "the task of the call, and that of both experiments"
+
+
+def test_another_user_cannot_continue_a_call_and_each_round_can_be_copied(console):
+    """test_copy_as.py runs what is copied."""
+    (curl,), (program,), (test,) = console(
+        WEATHER,
+        *(*ASK_FOR_PLACE, ("check", INDIA), ("click", "Accept"), DONE),
+        ("click", "Experiments"),
+        ("click", "Send as bob"),
+        ("see", "reason=wrong_principal"),
+        ("click", "Copy as"),
+        ("texts", ".copy-as pre"),
+        ("click", "Python client"),
+        ("texts", ".copy-as pre"),
+        ("click", "Player test"),
+        ("texts", ".copy-as pre"),
+        *(click_in(1, "Experiments", "Send as bob"), ended(4)),
+        ASKED,
+        ("check", INDIA),
+        ("click", "Accept"),  # as bob, whom the round asked
+        ("wait", ".round:nth-child(5) .result:not(.failed)"),
+        ("open", "#/client"),
+        ("see", "no token"),
+        ("check", "bob"),
+        ("see", "tasks · bob"),
+        ("axe",),
+        refused=True,
+    )
+    assert curl.startswith("curl ")
+    assert INDIA in program
+    assert '"sub": "ada"' in test

@@ -1,8 +1,6 @@
 from typing import Any
 
-import pytest
-
-from support.console_browser import ASKED, AXE, CALL, DONE, FITS, RECORDED
+from support.console_browser import ASKED, AXE, CALL, DONE, FITS, RECORDED, Step
 
 pytest_plugins = ["support.console_browser"]
 
@@ -82,12 +80,16 @@ def test_the_list_is_searched_and_walked_with_the_keyboard(console):
     assert len(empty) == 1
 
 
-PAGES: list[tuple[Any, ...]] = [
+IN_BOTH: tuple[Step, ...] = (
+    *(("scheme", "dark"), ("size", 320, 800), AXE, FITS),
+    *(("scheme", "light"), ("size", 1280, 800), AXE, FITS),
+)
+PAGES: list[Step] = [
     ("open", "#/tools/hostile"),
     CALL,
     ASKED,
     RECORDED,
-    AXE,
+    *IN_BOTH,
     ("check", "Yes"),
     ("click", "Accept"),
     DONE,
@@ -96,27 +98,22 @@ PAGES: list[tuple[Any, ...]] = [
     ("click", "Response"),
     ("wait", ".panel pre"),
     ("click", "Server"),
-    AXE,
-    FITS,
+    *IN_BOTH,
     ("open", "#/tools/in_one_round"),
     CALL,
     ASKED,
-    FITS,
+    *IN_BOTH,
     ("open", "#/tools/every_type"),
     CALL,
-    AXE,
-    FITS,
+    *IN_BOTH,
     ("open", "#/"),
     ("wait", ".left-out li"),
-    AXE,
-    FITS,
+    *IN_BOTH,
 ]
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
-def test_pages_are_accessible_and_fit_every_screen(console, scheme, width):
-    options = {"colorScheme": scheme, "viewport": {"width": width, "height": 800}}
-    console("", AXE, *PAGES, options=options)
+def test_pages_are_accessible_and_fit_every_screen(console):
+    console("", *IN_BOTH, *PAGES)
 
 
 def test_a_call_is_made_without_a_mouse(console):
