@@ -178,11 +178,13 @@ def test_a_moved_message_that_comes_during_the_lease_of_a_lost_worker_dispatches
 def test_a_wake_up_whose_dispatch_fails_repeatedly_dispatches_when_it_is_delivered_again(
     queue, woken, monkeypatch
 ):
-    _, wake_up = asleep(queue)
+    task_id, wake_up = asleep(queue)
     for _ in range(3):
         with monkeypatch.context() as patch:
             patch.setattr(WorkerQueue, "dispatch", Mock(side_effect=StoreError("ThrottlingException")))
+            patch.setattr(type(woken.observer), "record_failure", log := Mock())
             queue.receive(wake_up)
+            assert log.call_args.kwargs["task"] == task_id
         woken.clock.advance(65)
     queue.receive(wake_up)
     assert len(woken.sent) == 1

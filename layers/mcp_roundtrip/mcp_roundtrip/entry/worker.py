@@ -112,20 +112,21 @@ class WorkerInvocation(Struct, frozen=True):
         if lambda_remaining_ms(self.lambda_context) < MIN_REMAINING_MS:
             return False
         self.begin()
+        log_fields = {"message_id": record["messageId"]}
         try:
-            return self._handle_message(record)
+            message = parse_json(record["body"])
+            log_fields["task"] = task_id_in(pk := str(message["task"]))
+            return self._handle_message(record, message, pk)
         except Exception as error:  # a failure of one message must not fail the others of the batch
-            self.ports.observer.record_failure("queue_message_failed", error, message_id=record["messageId"])
+            self.ports.observer.record_failure("queue_message_failed", error, **log_fields)
             return False
 
-    def _handle_message(self, record: Mapping[str, Any]) -> bool:
+    def _handle_message(self, record: Mapping[str, Any], message: Mapping[str, Any], pk: str) -> bool:
         """Handle a message, which stays hidden for little longer than a lease, and again after each renewal.
 
         So it is soon delivered again if the worker is lost. Until their turn comes, the other messages of a
         batch keep the visibility timeout of their queue, which outlasts the invocation.
         """
-        message = parse_json(record["body"])
-        pk = str(message["task"])
         is_moved = _is_moved(record, message.get("queue"))
         hide = partial(self._hide, pk, None if is_moved else message.get("queue"), record["receiptHandle"])
         hide(self.lease_ms)
