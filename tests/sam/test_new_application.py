@@ -204,9 +204,12 @@ def test_a_changed_wheel_is_installed_and_the_tests_pass_with_another_tool(appli
     shell("rm -r layers", application)
     # The package was installed before the wheel changed.
     (application.parent / "tools/.venv").rename(application / ".venv")
-    (application / ".venv/.installed").touch()
-    with zipfile.ZipFile(application / "layer/wheels" / wheel.name, "a") as archive:
+    before = application / ".venv/.installed"
+    before.touch()
+    changed = application / "layer/wheels" / wheel.name
+    with zipfile.ZipFile(changed, "a") as archive:
         archive.writestr("mcp_roundtrip_tools/changed.py", "")
+    os.utime(changed, ns=(0, before.stat().st_mtime_ns + 1))  # both may be of one tick of the clock
     # pip prefers a build tag. If it took this wheel, the installation would fail.
     (tmp_path / wheel.name.replace("-py3", "-1-py3")).write_text("another package of that name")
     add, name = NEW_TOOL.split()[1], NEW_TOOL.partition("NAME=")[2].strip()
