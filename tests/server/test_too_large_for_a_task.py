@@ -59,13 +59,14 @@ def test_long_arguments_are_no_error_in_the_log(client, tool, capabilities):
 def test_long_capabilities_are_named_also_if_other_parts_of_the_task_are_longer(client, label):
     large = client.by(capabilities={**client.capabilities, "x" * 20_000: {}})
     refused = large.text("works_first", label=label)
-    assert re.search("of _meta .* 16000 bytes", refused)
+    assert re.search("of _meta .* 16000 bytes .* is repeated: work", refused)
     assert client.failures == []
 
 
 @pytest.mark.parametrize("label", ["", "x" * 300_000])
 def test_a_long_result_of_a_step_is_an_error_in_the_log(client, label):
-    assert client.call_error("returns_large_step", label=label)["code"] == -32603
+    error = client.call_error("returns_large_step", label=label)
+    assert (error["code"], "is repeated: work." in error["message"]) == (-32603, True)
     assert client.failures == ["task_too_large"]
 
 

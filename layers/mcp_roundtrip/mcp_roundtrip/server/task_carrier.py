@@ -127,10 +127,10 @@ def _too_large(this_round: Round, error: ItemTooLarge) -> ClientError:
         largest = "meta"
     elif largest == "steps" or sizes[largest] < error.size // 3:
         call.record_failure("task_too_large", error)
-        return ClientError(call.context.internal_error)
+        return internal_error(call, this_round.repeated)
     named = "members of _meta" if largest == "meta" else largest
     text = f"The {named} are too large for a task: at most about {error.limit} bytes of JSON."
-    return ClientError(ToolError(text), f"{largest}_too_large")
+    return ClientError(ToolError(text + this_round.repeated), f"{largest}_too_large")
 
 
 def _size(value: Any) -> int:
