@@ -142,18 +142,22 @@ def test_a_call_that_a_release_ends_in_a_tool_error_names_the_steps_that_a_new_c
     assert "repeated" not in Player(server_of(narrowed)).call("narrowed").text
 
 
-def test_a_task_whose_tool_a_release_removes_names_the_steps_that_have_run():
+def test_a_task_that_cannot_go_on_names_the_steps_that_have_run():
     servers = [Server("before")]
 
     @servers[0].tool(task="required")
     def tool(ctx: Context) -> str:
         ctx.step("reserve", int)
         ctx.run_as_task()
-        return ctx.elicit("more", "More?", str)
+        characters = ctx.elicit("characters", "How many?", int)
+        return ctx.step("report", lambda: "x" * characters)
 
-    asked = Player(lambda: servers[-1], WITH_TASKS).call("tool").task
+    playing = Player(lambda: servers[-1], WITH_TASKS)
+    asked = playing.call("tool").task
+    too_long = playing.call("tool").task.answer(characters=500_000)
     servers.append(Server("released"))
-    assert asked.answer(more="yes").error["message"].endswith("is repeated: reserve.")
+    for ended in (too_long, asked.answer(characters=500_000)):
+        assert ended.error["message"].endswith("is repeated: reserve.")
 
 
 def test_a_step_whose_error_is_caught_before_a_question_is_logged_because_it_runs_again():

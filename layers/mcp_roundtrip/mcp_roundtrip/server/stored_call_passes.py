@@ -89,7 +89,8 @@ def _final_reply(this_round: Round, task: Task, outcome: Outcome) -> Reply | Non
         return None
     if isinstance(outcome, Failed) and isinstance(outcome.error, ItemTooLarge):
         this_round.call.record_failure("task_too_large", outcome.error)
-        return this_round.reply(ProtocolError(INTERNAL_ERROR, str(outcome.error)), None)
+        text = f"{outcome.error}.{this_round.repeated}"
+        return this_round.reply(ProtocolError(INTERNAL_ERROR, text), None)
     reply = this_round.reply_for(outcome)
     if isinstance(reply.body, ProtocolError):
         return reply
