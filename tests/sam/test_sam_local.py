@@ -28,7 +28,7 @@ from mcp_roundtrip_tools.sam_local.command import (
 from support.forked_programs import python_of_functions, python_of_sam
 from support.project import ROOT, logical_ids
 from support.sam_build import run
-from support.sample_events import ASKS, DONE, EVENTS, ROUNDS, STABLE, TASK, function_of, outcome
+from support.sample_events import ASKS, DONE, EVENTS, ONE_OF_EACH, ROUNDS, STABLE, TASK, outcome
 from support.served_application import serve
 
 SCRIPT = Path(__file__).with_name("sam_local.py")
@@ -106,9 +106,6 @@ def test_an_event_that_needs_nothing_has_its_outcome_without_preparation(app, tm
     with functions(app, {}, tmp_path) as invoke:
         outcomes = {file: outcome(invoke(Path(file).parent.name, event(file))) for file in NEEDS_NOTHING}
     assert outcomes == {file: STABLE[file] for file in NEEDS_NOTHING}
-
-
-ONE_OF_EACH = {function_of(file): file for file in STABLE}
 
 
 def test_an_event_of_each_function_has_its_outcome_with_what_sam_local_prepares(prepared):

@@ -134,6 +134,12 @@ def function_of(file: str) -> str:
     return Path(file).parent.name
 
 
+ONE_OF_EACH: Mapping[str, str] = {
+    function_of(file): file for file in sorted(STABLE, key=lambda file: STABLE[file].what == ASKS)
+}
+"""An event of each function: one that asks, if there is one, because that needs keys."""
+
+
 def handler_of(function: str) -> tuple[str, str]:
     """Return the folder of a function and the name of its handler in `app`."""
     folder = function.removesuffix("_worker")

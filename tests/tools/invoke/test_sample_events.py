@@ -9,7 +9,7 @@ from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.command import main
 from support.interpreters import output_of
 from support.project import ROOT
-from support.sample_events import DONE, EVENTS, STABLE, Outcome, function_of, outcome
+from support.sample_events import DONE, EVENTS, ONE_OF_EACH, STABLE, Outcome, function_of, outcome
 from support.served_application import serve
 from tools.invoke.conftest import Invoke
 
@@ -36,7 +36,7 @@ def port_of(app):
     return app.url("").rpartition(":")[2]
 
 
-@pytest.mark.parametrize("file", {function_of(file): file for file in STABLE}.values())
+@pytest.mark.parametrize("file", ONE_OF_EACH.values())
 def test_an_event_of_each_function_has_its_outcome(file, app, capsys):
     given = [function_of(file), "--event", str(EVENTS / file), "--port", port_of(app)]
     assert main([*given, "--template", str(TEMPLATE)]) == 0
