@@ -380,8 +380,8 @@ $(MINISTACK): Makefile | .venv-ministack/bin/activate
 	@touch $@
 
 # A separate environment: the client of the Python SDK before version 2.
-$(CLIENTS): .venv-%/.clients: tests/clients/requirements-%.txt | .venv-%/bin/activate
-	$(call pip,.venv-$*,the clients of the tests,--requirement $<)
+$(CLIENTS): tests/clients/requirements-mcp1.txt | .venv-mcp1/bin/activate
+	$(call pip,.venv-mcp1,the clients of the tests,--requirement $<)
 	@touch $@
 
 .cache/clients/package-lock.json: BESIDE = $(ajv_NPM)

@@ -9,6 +9,7 @@ from mcp_roundtrip_tools.catalog import edge_routes
 from mcp_roundtrip_tools.template.yaml_reader import load, parse
 from support import cloudformation, skips
 from support.interpreters import output_of
+from support.option_values import EDGE_DOMAIN, EDGE_HOST, EDGE_WEB_ACL
 from support.project import ROOT
 from support.transformed_template import WORKER_OF, declared_parameters, properties
 
@@ -22,12 +23,6 @@ LIMITED = (
 )
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/mcp-edge/51af3dc0-da77-11e4-872e-1234567db123"
-HOST = {"ApiHost": "api.example"}
-WITH_DOMAIN = {
-    "DomainName": "tools.example",
-    "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a",
-}
-WITH_WEB_ACL = {"WebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/mine/1d2c3b4a"}
 
 
 def edge() -> Any:
@@ -35,7 +30,7 @@ def edge() -> Any:
 
 
 def resources(**given: str) -> dict[str, Any]:
-    values = {**cloudformation.parameters_of(edge(), **HOST, **given), "AWS::StackId": STACK_ID}
+    values = {**cloudformation.parameters_of(edge(), **EDGE_HOST, **given), "AWS::StackId": STACK_ID}
     return cloudformation.resources(edge(), values)
 
 
@@ -45,9 +40,9 @@ def distribution(**given: str) -> Any:
 
 def test_a_domain_needs_its_certificate():
     def broken(**given: str) -> list[str]:
-        return cloudformation.broken_rules(edge(), cloudformation.parameters_of(edge(), **HOST, **given))
+        return cloudformation.broken_rules(edge(), cloudformation.parameters_of(edge(), **EDGE_HOST, **given))
 
-    assert broken(**WITH_DOMAIN) == []
+    assert broken(**EDGE_DOMAIN) == []
     [rule] = broken(DomainName="tools.example")
     assert "CertificateArn" in rule
 
@@ -65,8 +60,8 @@ def test_requests_are_forwarded_with_their_tokens_and_not_cached():
 
 def test_an_existing_web_acl_replaces_that_of_the_stack():
     assert distribution()["WebACLId"] == "${WebAcl.Arn}"
-    assert distribution(**WITH_WEB_ACL)["WebACLId"] == WITH_WEB_ACL["WebAclArn"]
-    assert "WebAcl" not in resources(**WITH_WEB_ACL)
+    assert distribution(**EDGE_WEB_ACL)["WebACLId"] == EDGE_WEB_ACL["WebAclArn"]
+    assert "WebAcl" not in resources(**EDGE_WEB_ACL)
 
 
 def test_limits_are_for_callers_and_for_addresses_that_they_share_and_nothing_is_sampled():
@@ -167,7 +162,7 @@ def test_of_a_long_table_the_function_has_what_fits():
     assert list(fits) == names[: len(fits)]
     text = edge_routes.with_table(TEMPLATE.read_text("utf-8"), many)
     template = parse(text)
-    values = {**cloudformation.parameters_of(template, **HOST), "AWS::StackId": STACK_ID}
+    values = {**cloudformation.parameters_of(template, **EDGE_HOST), "AWS::StackId": STACK_ID}
     function = cloudformation.resources(template, values)["RequestFunction"]["Properties"]["FunctionCode"]
     assert names[0] in function
     assert len(function.encode()) <= MAX_FUNCTION

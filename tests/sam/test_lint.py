@@ -8,7 +8,7 @@ from mcp_roundtrip_tools.growth.new_tool_and_function import plan_function, plan
 from mcp_roundtrip_tools.growth.written_files import write
 from mcp_roundtrip_tools.new.command import render
 from mcp_roundtrip_tools.template.yaml_reader import load
-from support.option_values import ANOTHER
+from support.option_values import ANOTHER, EDGE_DOMAIN, EDGE_HOST, EDGE_WEB_ACL
 from support.project import ROOT
 from support.sam_build import SAM, run
 from support.transformed_template import (
@@ -19,11 +19,6 @@ from support.transformed_template import (
 )
 
 EDGE = ROOT / "platform/edge/template.yaml"
-WITH_DOMAIN = {
-    "DomainName": "tools.example",
-    "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a",
-}
-WEB_ACL = "arn:aws:wafv2:us-east-1:123456789012:global/webacl/mine/1d2c3b4a"
 
 KNOWN = ("'tagresource'", "'untagresource'")
 """Actions of API Gateway that CloudFormation's registry names, and that cfn-lint's list does not have."""
@@ -34,13 +29,12 @@ PACKAGED_BY_SAM = "W3002"
 def test_all_templates_are_lint_clean(tmp_path):
     sources = [ROOT / "template.yaml", *sorted((ROOT / "platform").rglob("*.yaml"))]
     platform = {name: value for name, value in ANOTHER.items() if name in load(PLATFORM)["Parameters"]}
-    edge = {"ApiHost": "api.example"}
     written = {
         "platform": with_defaults(load(PLATFORM), **{"Application": "tools", **platform}),
         "snapshots": with_blocks("VPC", "Traces", "SnapStart"),
         "gradual": with_blocks("VPC", "Traces", "Gradual deployment", PROVISIONED_CONCURRENCY),
-        "edge": with_defaults(load(EDGE), **edge, **WITH_DOMAIN, WebAclArn=WEB_ACL),
-        "unrouted": with_defaults(load(EDGE), **edge, RouteByName="disabled"),
+        "edge": with_defaults(load(EDGE), **EDGE_HOST, **EDGE_DOMAIN, **EDGE_WEB_ACL),
+        "unrouted": with_defaults(load(EDGE), **EDGE_HOST, RouteByName="disabled"),
     }
     write({tmp_path / f"{name}.yaml": text for name, text in written.items()})
     (tmp_path / "platform").symlink_to(ROOT / "platform")

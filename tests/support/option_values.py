@@ -47,3 +47,11 @@ ANOTHER = {
     "Vpc": "enabled",
     "DataKeyArn": f"{KEY}6",
 }
+
+EDGE_HOST = {"ApiHost": "api.example"}
+EDGE_DOMAIN = {
+    "DomainName": "tools.example",
+    "CertificateArn": "arn:aws:acm:us-east-1:123456789012:certificate/1d2c3b4a",
+}
+EDGE_WEB_ACL = {"WebAclArn": "arn:aws:wafv2:us-east-1:123456789012:global/webacl/mine/1d2c3b4a"}
+"""The options of platform/edge/template.yaml, whose Region is always us-east-1."""

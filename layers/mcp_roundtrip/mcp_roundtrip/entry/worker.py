@@ -115,7 +115,8 @@ class WorkerInvocation(Struct, frozen=True):
         log_fields = {"message_id": record["messageId"]}
         try:
             message = parse_json(record["body"])
-            log_fields["task"] = task_id_in(pk := str(message["task"]))
+            pk = str(message["task"])
+            log_fields["task"] = task_id_in(pk)
             return self._handle_message(record, message, pk)
         except Exception as error:  # a failure of one message must not fail the others of the batch
             self.ports.observer.record_failure("queue_message_failed", error, **log_fields)
