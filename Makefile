@@ -33,26 +33,6 @@
 #   TOKEN_PARAMETERS='scope=a b'     for smoke: the form of its token request
 #   IAM=1 CA_BUNDLE=…                for smoke: sign requests with the AWS credentials of the environment; certificates to trust
 
-# make ignores a variable that nothing reads. So the command line may have only those of the list above, for the goals there.
-given   := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
-mistake := $(if $(filter 0,$(MAKELEVEL)),$(if $(given),$(shell awk -v given='$(given)' -v goals='$(or $(MAKECMDGOALS),help)' ' \
-    function is_for(goal, list) {return index(list ",", " " goal ",") || index(list " ", " " goal " ")} \
-    /^[A-Z_]+ *[:?]?=/ {sub(/ *[:?]?=.*/, ""); goals_of[$$0] = goals_of[$$0]} \
-    /^\043   [A-Z]/ { \
-        gsub(/"[^"]*"|\047[^\047]*\047/, ""); \
-        list = match($$0, /  for [a-z, -]+:/) ? substr($$0, RSTART + 5, RLENGTH - 6) : ""; \
-        for (i = 2; $$i ~ /^[A-Z_]+=/; i++) goals_of[substr($$i, 1, index($$i, "=") - 1)] = list; \
-    } \
-    END { \
-        for (i = split(given, names); name = names[i]; i--) { \
-            if (!(name in goals_of)) {print "make has no variable " name ": make help lists them"; continue} \
-            used = goals_of[name] == ""; \
-            for (n = split(goals, goal); n > 0; n--) used = used || is_for(goal[n], goals_of[name]); \
-            if (!used) print "make " goals " has no variable " name ": it is for" goals_of[name]; \
-        } \
-    }' $(firstword $(MAKEFILE_LIST)))))
-$(if $(mistake),$(error $(mistake)))
-
 VENV      := .venv
 SAM       := .venv-sam/bin/sam
 MINISTACK := .venv-ministack/bin/ministack
@@ -397,3 +377,23 @@ $(BENCH)/.peers: pyproject.toml benchmarks/requirements.txt | $(BENCH)/bin/activ
 $(FASTMCP)/.peers: benchmarks/requirements-fastmcp.txt | $(FASTMCP)/bin/activate
 	$(call pip,$(FASTMCP),what make bench needs,--requirement $<)
 	@touch $@
+
+# make ignores a variable that nothing reads. So the command line may have only those of the list at the top, for the goals there.
+given   := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+mistake := $(if $(filter 0,$(MAKELEVEL)),$(if $(given),$(shell awk -v given='$(given)' -v goals='$(or $(MAKECMDGOALS),help)' ' \
+    function is_for(goal, list) {return index(list ",", " " goal ",") || index(list " ", " " goal " ")} \
+    /^[A-Z_]+ *[:?]?=/ {sub(/ *[:?]?=.*/, ""); goals_of[$$0] = goals_of[$$0]} \
+    /^\043   [A-Z]/ { \
+        gsub(/"[^"]*"|\047[^\047]*\047/, ""); \
+        list = match($$0, /  for [a-z, -]+:/) ? substr($$0, RSTART + 5, RLENGTH - 6) : ""; \
+        for (i = 2; $$i ~ /^[A-Z_]+=/; i++) goals_of[substr($$i, 1, index($$i, "=") - 1)] = list; \
+    } \
+    END { \
+        for (i = split(given, names); name = names[i]; i--) { \
+            if (!(name in goals_of)) {print "make has no variable " name ": make help lists them"; continue} \
+            used = goals_of[name] == ""; \
+            for (n = split(goals, goal); n > 0; n--) used = used || is_for(goal[n], goals_of[name]); \
+            if (!used) print "make " goals " has no variable " name ": it is for" goals_of[name]; \
+        } \
+    }' $(firstword $(MAKEFILE_LIST)))))
+$(if $(mistake),$(error $(mistake)))
