@@ -215,11 +215,20 @@ def test_a_return_type_may_have_metadata_without_a_hash(annotation, value):
     assert revive(dump(value, found), found) == value
 
 
-def test_untyped_models_become_plain_data():
+def test_values_become_json_data_by_any():
     value = {"when": date(2026, 7, 28), "point": Point(1), "id": UUID(int=1)}
     plain = {"when": "2026-07-28", "point": {"x": 1, "y": 0.0}, "id": str(UUID(int=1))}
-    assert through(value, NO_ANNOTATION) == plain
+    assert through(value, Any) == plain
     assert through({"\ufffd": "\ufffd"}, NO_ANNOTATION) == {"\ufffd": "\ufffd"}
+
+
+@pytest.mark.parametrize("annotation", [NO_ANNOTATION, UNRESOLVED])
+@pytest.mark.parametrize(
+    "value", [{"item": {"price": Decimal("10")}}, [Point(1)], {"tags": {"a"}}, {1: "a"}, date(2026, 7, 28)]
+)
+def test_a_value_that_json_would_change_is_refused_without_an_annotation(annotation, value):
+    with pytest.raises(UsageError):
+        dump(value, annotation)
 
 
 @pytest.mark.parametrize(

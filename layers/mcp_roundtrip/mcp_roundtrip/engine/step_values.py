@@ -27,6 +27,17 @@ if TYPE_CHECKING:
 
 NO_ANNOTATION: Final = Signature.empty
 UNRESOLVED: Final = "an annotation with a name that exists for type checkers only"
+_WITHOUT_TYPE: Final = {
+    NO_ANNOTATION: (
+        "its function has no return annotation",
+        "write a `def` with a return type (in a decorator: functools.wraps), or with `-> Any` for JSON data",
+    ),
+    UNRESOLVED: (
+        "the return annotation does not exist at run time",
+        "import its types outside `if TYPE_CHECKING:`, or return JSON data",
+    ),
+}
+"""Why the type of a result is not known, and what to do. With `-> Any`, the result is JSON data."""
 _EXACT_IN_JSON = frozenset({bool, int, str})
 _PRIMITIVE = _EXACT_IN_JSON | {type(None)}
 
@@ -44,7 +55,7 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
     if is_json and (text := json_text(value, Any if is_untyped else annotation)) is not None:
         return msgspec.json.decode(text), msgspec.json.decode(text)
     if is_untyped:
-        data = _typed(annotation).untyped_to_data(value, is_unresolved=annotation is UNRESOLVED)
+        data = _typed(annotation).untyped_to_data(value, _WITHOUT_TYPE.get(annotation))
         return data, revive(data, annotation)
     return _typed(annotation).round_trip(value)
 

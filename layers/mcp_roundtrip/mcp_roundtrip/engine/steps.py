@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final
+from typing import Any
 
 from msgspec import UNSET, Struct
 
@@ -15,7 +15,6 @@ from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run, running
 from mcp_roundtrip.errors import McpRoundtripError, StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, exceeds_depth
 
-_JSON_TYPES: Final = (dict, list, tuple, str, int, float, type(None))
 """Types that a round trip through JSON keeps; their items may be of other types."""
 
 
@@ -166,8 +165,6 @@ class Step(Struct, eq=False):
     def finish(self, value: Any) -> Any:
         """Journal the function's result and return it as a replay will: written to JSON and read back."""
         annotation = step_values.return_annotation(self.function)
-        if annotation is step_values.NO_ANNOTATION and not isinstance(value, _JSON_TYPES):
-            raise self._usage_error(_not_annotated(value))
         try:
             data, result = step_values.round_trip(value, annotation)
         except UsageError as error:
@@ -199,16 +196,6 @@ class Step(Struct, eq=False):
 
     def _failure_key(self, number: int) -> str:
         return f"{self.key}~failed{number}"
-
-
-def _not_annotated(value: Any) -> str:
-    kind = type(value).__name__
-    remedy = f"write a `def` with `-> {kind}` (in a decorator: functools.wraps), or `-> Any` for JSON data"
-    try:
-        step_values.check_annotation(type(value))
-    except UsageError:
-        remedy = "return text, numbers, lists, dicts, models or dataclasses"
-    return f"returned {kind}, and its function has no return annotation to read it back; {remedy}"
 
 
 Pause = tuple[float, bool]

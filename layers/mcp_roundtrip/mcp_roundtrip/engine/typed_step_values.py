@@ -78,10 +78,10 @@ class StepType(Struct, frozen=True):
         return data, result
 
     @staticmethod
-    def untyped_to_data(value: Any, *, is_unresolved: bool) -> Any:
+    def untyped_to_data(value: Any, without_type: tuple[str, str] | None) -> Any:
         """Return a value of any type as JSON data. Raises UsageError for a value that JSON cannot hold.
 
-        `is_unresolved`: the function has an annotation that only type checkers can read.
+        `without_type`: why its type is not known, and the remedy. Then JSON data that differs is refused.
         """
         try:
             data = to_json(value, by_alias=False)[0]
@@ -94,11 +94,11 @@ class StepType(Struct, frozen=True):
                 f"returned a value that JSON cannot hold{locate_unserializable(value, 'result')}; return "
                 "text, numbers, lists or dicts, or write a `def` with a return type"
             ) from None
-        if is_unresolved and not _is_same(value, data):
+        if without_type is not None and not _is_same(value, data):
+            reason, remedy = without_type
             raise UsageError(
-                f"returned {type(value).__name__}, and the return annotation does not exist at run time, so "
-                f"{_describe_difference(value, data)}; import its types outside `if TYPE_CHECKING:`, or "
-                "return JSON data"
+                f"returned {type(value).__name__}, and {reason}, so {_describe_difference(value, data)}; "
+                f"{remedy}"
             )
         return data
 
