@@ -88,7 +88,7 @@ def test_an_environment_whose_calls_only_boto3_can_make_is_refused_by_its_variab
 @pytest.mark.parametrize(
     "others",
     [
-        *({"HTTPS_PROXY": ""}, {"NO_PROXY": "x.test"}, {"AWS_USE_FIPS_ENDPOINT": "false"}),
+        *({"HTTPS_PROXY": ""}, {"NO_PROXY": "x.test"}, {"AWS_USE_FIPS_ENDPOINT": "False"}),
         *({"AWS_CONFIG_FILE": "/dev/null"}, {"AWS_ACCOUNT_ID_ENDPOINT_MODE": "preferred"}),
     ],
     ids=str,

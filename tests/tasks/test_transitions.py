@@ -187,10 +187,12 @@ def test_an_ended_task_has_no_lease_and_no_wake_time(name, end, status):
         assert stopped.status is status
 
 
-def test_a_pass_with_progress_resets_the_attempts():
-    tired = {**LEASED, "att": MAX_ATTEMPTS}
-    for change in (transitions.checkpoint(owner="me", accepted_keys=[]), await_responses(), sleep()):
-        assert task(after(tired, change)).attempts == 0
+def test_a_pass_with_progress_resets_the_attempts_and_the_pause_before_a_further_dispatch():
+    tired = {**LEASED, "att": MAX_ATTEMPTS, "kicks": 3}
+    checkpoint = transitions.checkpoint(owner="me", accepted_keys=[])
+    for changes in ([checkpoint], [await_responses(), answered()], [sleep()]):
+        left = task(after(tired, *changes))
+        assert (left.attempts, left.dispatch_count) == (0, 0)
 
 
 def test_a_task_is_abandoned_once_the_lease_of_its_last_worker_is_over():
