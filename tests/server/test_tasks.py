@@ -57,7 +57,8 @@ def test_an_unknown_id_is_invalid_params(deployment, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_request_about_a_task_needs_the_capability_itself_and_its_caller(deployment, method):
     params = {"taskId": deployment.start("job", label="x"), "inputResponses": {}}
-    assert deployment.by(capabilities=FORMS).error(method, **params)["code"] == -32021
+    malformed = {**params, "inputResponses": "yes"}
+    assert deployment.by(capabilities=FORMS).error(method, **malformed)["code"] == -32021
     assert deployment.by(user="bob").error(method, **params)["code"] == -32602
     assert deployment.status(params["taskId"]) == "working"
 
