@@ -15,8 +15,6 @@ from mcp_roundtrip.engine.pass_state import MAX_INLINE_PAUSE_MS, Run, running
 from mcp_roundtrip.errors import McpRoundtripError, StepFailed, StepInterrupted, UsageError
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, exceeds_depth
 
-"""Types that a round trip through JSON keeps; their items may be of other types."""
-
 
 class Retry(Struct, frozen=True):
     """Run a step's function up to `attempts` times, over all passes, until it does not raise.
