@@ -308,9 +308,10 @@ def test_a_field_that_no_log_can_hold_is_an_error_of_the_hook_and_a_long_text_is
     player.read("orders://7")
     assert len(seen) == 1
     assert "fields" not in player.observer.tags
-    player = Player(shop(adding(tenant="é" * 300, size=3, ratio=0.5, beta=True)))
+    most = {"size": 3, "ratio": 0.5, "beta": True, **dict.fromkeys(map("field_{}".format, range(12)), 1)}
+    player = Player(shop(adding(tenant="replaced", **most), adding(tenant="é" * 300)))
     player.read("orders://7")
-    assert player.observer.tags["fields"] == {"tenant": "é" * 256, "size": 3, "ratio": 0.5, "beta": True}
+    assert player.observer.tags["fields"] == {"tenant": "é" * 256, **most}
     assert len(seen) == 1
 
 

@@ -10,6 +10,7 @@ from opentelemetry.trace import SpanKind
 from mcp_roundtrip import Server
 from mcp_roundtrip.observing.logs_and_metrics import LogObserver
 from mcp_roundtrip.protocol.http import HttpRequest
+from support.audit_lines import AuditLines
 from support.deployment import Deployment
 from support.event_sources import HTTP_SOURCES, event_of, response_of
 from support.faulty_store import FaultyStore, Operation
@@ -111,7 +112,9 @@ def test_a_form_of_another_site_is_refused(page, headers, status):
     assert bool(page.calls.responses(task)) == (status == 303)
 
 
-def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_read(page):
+def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_read():
+    log = AuditLines()
+    page = served(audit=log)
     token, task = page.calls.ask({"text": form(TEXT)})
     body = page.form(token, "x" * 500_000).body()
     refused = page.post(body)
@@ -120,6 +123,7 @@ def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_rea
     for size in (1_000_001, 4_000_000):
         assert title(page.post(body + "&x=" + "x" * size)) == (413, "Answer too large")
     assert page.calls.responses(task) == {}
+    assert [record.get("answered") for record in log.records()] == [None]
 
 
 def test_a_question_that_does_not_fit_into_a_response_is_not_shown():
