@@ -130,6 +130,16 @@ def test_what_one_user_did_is_nothing_to_another_to_other_arguments_or_to_anonym
     assert elicitation(anonymous, account="bank")
 
 
+def test_the_id_of_an_elicitation_depends_on_what_the_model_has_answered():
+    def connect(ctx: Context) -> None:
+        ctx.elicit("plan", "Which plan?", str)
+        ctx.elicit_url("pay", "Pay", "https://x.test", done=lambda: False)
+
+    client = legacy(server_of(connect, channels=("model",)), user="ada")
+    ids = [elicitation(client, input_responses={"plan": plan})["elicitationId"] for plan in "aba"]
+    assert ids[0] == ids[2] != ids[1]
+
+
 def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
     ran: list[str] = []
 

@@ -224,14 +224,15 @@ def test_the_state_of_a_call_for_the_model_gets_a_link_after_a_release_without_t
     def slow(ctx: Context) -> str:
         ctx.step("wait", deployment.clock.advance, 27)
         ctx.checkpoint()
-        return "x" * ctx.elicit("number", "How many?", int)
+        return ctx.elicit("sign", "Which sign?", str) * ctx.elicit("number", "How many?", int)
 
     servers = [Server("parked"), Server("parked")]
     for each, channels in zip(servers, (["model"], ["page"]), strict=True):
         each.tool(channels=channels)(slow)
     client = deployment.by(server=servers[0], capabilities={"sampling": {}})
     again = next_round(client.call("slow"))
-    assert "How many?" in text(client.post_call("slow", **again)["result"])
+    assert "Which sign?" in text(client.post_call("slow", **again)["result"])
+    assert "How many?" in client.text("slow", input_responses={"sign": "x"})
     after = client.by(server=servers[1])
     after.answer(text(after.post_call("slow", **again)["result"]), **{"number~2": 3})
     assert after.text("slow") == "xxx"

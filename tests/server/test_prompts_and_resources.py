@@ -60,7 +60,7 @@ def frameworks(value: str, arguments: Mapping[str, str]) -> Completion:
 
 @server.completion("repo://{owner}", "owner")
 def owners(value: str) -> list[str]:
-    return [f"{value}{number}" for number in range(250)]
+    return [f"{value}{number}" for number in range(100 + len(value))]
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,9 @@ def test_a_prefix_is_completed_with_the_other_arguments_in_up_to_a_hundred_sugge
     }
     found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
     assert found == {"values": ["python-fl"], "total": 7, "hasMore": True}
-    completion = complete(TEMPLATE, "owner", "a")
-    assert (len(completion["values"]), completion["hasMore"]) == (100, True)
+    for value, has_more in (("", False), ("a", True)):
+        completion = complete(TEMPLATE, "owner", value)
+        assert (len(completion["values"]), completion["hasMore"]) == (100, has_more)
 
 
 LANGUAGE = {"name": "language", "value": "x"}
