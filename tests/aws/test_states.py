@@ -4,18 +4,16 @@ from contextlib import contextmanager
 import pytest
 
 from mcp_roundtrip.errors import StateRejected
-from mcp_roundtrip.state.claims import Limits
 from mcp_roundtrip.state.jwe import EPOCH_S
 from mcp_roundtrip.state.jws import RENEWAL_RETRY_S
 from mcp_roundtrip.state.signing_key_certificates import LIFETIME_S
 from mcp_roundtrip_testing import FakeClock
-from support.kms_clients import deployment, fails_with
+from support.kms_clients import ROUND_TTL_S, deployment, fails_with
 from support.tokens import BINDING, DELEGATED, NOW, Configuration
 
 pytest_plugins = ["support.ministack"]
 
-TTL_S = Limits().round_ttl_s
-WINDOW_S = LIFETIME_S - TTL_S
+WINDOW_S = LIFETIME_S - ROUND_TTL_S
 
 
 def only(configurations):
@@ -132,7 +130,7 @@ def test_new_states_are_sealed_and_opened_at_any_setting_of_the_clock(deployed, 
     token = seal(codec)
     assert opens(codec, token)
     assert opens(elsewhere, token)
-    if -5 <= seconds < TTL_S:
+    if -5 <= seconds < ROUND_TTL_S:
         assert opens(codec, before)
         assert opens(elsewhere, before)
     else:

@@ -241,7 +241,7 @@ OPTIONS = {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b", 
 @pytest.mark.parametrize(
     ("member", "accepted", "refused"),
     [
-        ({"type": "integer", "minimum": 1, "maximum": 9}, [["1"], ["9"]], [["0"], ["10"]]),
+        ({"type": "integer", "minimum": 1, "maximum": 9}, [["1"], ["9"]], [["0"], ["10"], ["1", "9"]]),
         ({"type": "number", "minimum": 1, "maximum": 9}, [["1.0"], ["9.0"]], [["0.9"], ["9.1"]]),
         ({"type": "string", "minLength": 2, "maxLength": 3}, [["ab"], ["abc"]], [["a"], ["abcd"]]),
         (

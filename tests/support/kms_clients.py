@@ -24,6 +24,9 @@ from support.tokens import BINDING, Configuration
 
 client: Callable[..., Any] = partial(EmulatedService, "kms")
 
+ROUND_TTL_S = 480
+"""The setting of the codecs. It is not the default."""
+
 
 @contextmanager
 def running(kms: FakeKms, kind: str = DEFAULT_KIND) -> Iterator[Any]:
@@ -63,6 +66,7 @@ class Deployment:
             "MCP_AUTH_MODE": "none",
             "MCP_ISSUER": BINDING.issuer,
             "MCP_AUDIENCE": BINDING.audience,
+            "MCP_ROUND_TTL_S": f"{ROUND_TTL_S}",
             "MCP_STATE_SIGNING": "delegated" if self.delegated else "direct",
             "MCP_STATE_KEY_ARN": self.keys[0],
             "MCP_TRUSTED_STATE_KEY_ARNS": ",".join(self.keys[1:]),

@@ -109,7 +109,6 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
         if None not in raw.values() and "" not in raw.values():
             return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in self.optional}
-        empty -= {name for name in self.nullable if raw.get(name, "") is None}
         return self._own_validator.without_refused(raw, empty) if empty else raw
 
     @cached_property
