@@ -72,11 +72,13 @@ def test_a_question_that_changes_gets_a_key_of_its_own_and_an_unchanged_one_keep
         await ctx.run_as_task()
 
         async def nap(branch: AsyncContext) -> None:
-            for number in range(2):
+            for number in range(4):
                 await branch.sleep(f"nap {number}", 60_000)
 
         async def ask(branch: AsyncContext) -> int:
-            return await branch.elicit("tip", f"What is the tip for {price[0]}?", int)
+            tip = await branch.elicit("tip", f"What is the tip for {price[0]}?", int)
+            await branch.elicit("sure", "Sure?", bool)
+            return tip
 
         done = await ctx.gather({"nap": nap, "ask": ask})
         return f"{price[0]} + {done['ask']}"
@@ -97,7 +99,11 @@ def test_a_question_that_changes_gets_a_key_of_its_own_and_an_unchanged_one_keep
     assert (first.keys(), second.keys()) == ({"ask/tip"}, {"ask/tip~2"})
     assert "for 2?" in second["ask/tip~2"]["params"]["message"]
     deployment.resume(task_id, **{"ask/tip~2": 3})
-    assert deployment.text_of(task_id) == "2 + 3"
+    price[0] = 3  # the answer no longer counts, also not in passes before the next one
+    deployment.resume(task_id, **{"ask/sure": True})
+    assert [asked_after_a_nap().keys() for _ in range(2)] == [{"ask/tip~3"}] * 2
+    deployment.resume(task_id, **{"ask/tip~3": 4})
+    assert deployment.text_of(task_id) == "3 + 4"
 
 
 def test_a_url_that_changes_after_the_task_has_waited_for_it_is_sent_again():
