@@ -99,4 +99,4 @@ def task_of_caller(context: RequestContext, task_id: Any) -> Iterator[tuple[Task
     except ItemTooLarge as error:
         raise MalformedInputResponse(error.key, "", f"at most about {error.limit} bytes of JSON") from None
     except StoreError as error:
-        raise context.table_unavailable(error) from error
+        raise context.table_unavailable(error, task=task_id) from error
