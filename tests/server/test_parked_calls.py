@@ -138,6 +138,15 @@ def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     assert ran == ["prepared"] * 2 + ["reserved"] * 3, "once for each request that stored nothing"
 
 
+def test_a_call_that_a_concurrent_one_parked_repeats_no_step_although_the_table_fails(deployment):
+    operations = count()
+    failing = FaultyStore(deployment.store, lambda each: each.keys[0][1] == TASK and next(operations) == 2)
+    meanwhile.append(lambda: deployment.text("order", item="tea"))
+    failed = deployment.by(store=failing).call_error("order", item="tea")
+    assert (failed["code"], "These steps" in failed["message"]) == (-32603, False)
+    assert "at reserved 2?" in deployment.text("order", item="tea")
+
+
 def test_a_pass_that_has_lost_its_lease_does_not_return_its_own_result(deployment):
     deployment.answer(deployment.text("confirm_slowly"), sure=True)
     others = []

@@ -81,11 +81,11 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             task = self._calls.create(
                 self._caller, task_call_of(call), journal, requests, outcome.channel, flow_of(this_round)
             )
-            if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
-                # A concurrent call was parked first; or this call was, and has continued meanwhile.
-                return self._reply_to(task) or question_presenters.ended(this_round)
         except (TooManyOpenTasks, ItemTooLarge, StoreError) as error:
             return task_carrier.not_stored(this_round, error)
+        if task.flow_id != journal.flow_id or task.requests.keys() != requests.keys():
+            # A concurrent call was parked first; or this call was, and has continued meanwhile.
+            return self._reply_to(task) or question_presenters.ended(this_round)
         channel = outcome.channel if requests else None
         call.record("call_parked", asked=sorted(requests), channel=channel)
         return ask(this_round, task) if requests else question_presenters.wait(this_round, task)
