@@ -105,7 +105,7 @@ class WorkerInvocation(Struct, frozen=True):
             self.ports.pause_ms(min(max(until_ms + 1 - self._now_ms(), 0), self.lease_ms + MARGIN_MS))
             with suppress(LeaseHeld):  # renewed: its owner runs
                 task = self._work(pk, request_id)
-        self._record_end(pk, task)
+        self._record_end(task)
 
     def handle_message(self, record: Mapping[str, Any]) -> bool:
         """Work on the task of one message, or wake it; return False if the message has to be redelivered."""
@@ -140,9 +140,9 @@ class WorkerInvocation(Struct, frozen=True):
             task = self._work(pk, record["messageId"], partial(hide, self.lease_ms))
         except LeaseHeld as held:  # this message was delivered twice; deleting it would delete both
             hide(held.until_ms - self._now_ms())
-            self._record_end(pk, None)
+            self._record_end(None)
             return False
-        self._record_end(pk, task)
+        self._record_end(task)
         return True
 
     def _work(self, pk: str, delivery_id: str, on_renewed: Callable[[], None] | None = None) -> Task | None:
@@ -156,11 +156,12 @@ class WorkerInvocation(Struct, frozen=True):
         return work_with_audit(run_worker, self.ports, invocation)
 
     def _run_worker(self, pk: str, delivery: Delivery, invocation: Invocation) -> Task | None:
-        ports, observer, task_id = self.ports, self.ports.observer, task_id_in(pk)
+        ports, observer = self.ports, self.ports.observer
+        observer.tag(task=task_id_in(pk))
         worker = Worker(
             ports.tasks(),
             TaskRunner(self.server_tools, ports, invocation),
-            lambda event, error: observer.record_failure(event, error, task=task_id),
+            observer.record_failure,
             lambda lost: observer.record("lease_lost", task=lost),
             ports.wait_ms,
         )
@@ -178,9 +179,8 @@ class WorkerInvocation(Struct, frozen=True):
         except StoreError as error:
             self.ports.observer.record_failure("message_not_hidden", error, task=task_id_in(pk))
 
-    def _record_end(self, pk: str, task: Task | None) -> None:
-        observer = self.ports.observer
-        observer.record("worker_finished" if task is not None else "task_not_claimed", task=task_id_in(pk))
+    def _record_end(self, task: Task | None) -> None:
+        self.ports.observer.record("worker_finished" if task is not None else "task_not_claimed")
 
     def _now_ms(self) -> int:
         return int(self.ports.clock() * 1000)
