@@ -1,11 +1,11 @@
-"""Functions of an author: right ones, and every mistake that the layer names."""
+"""Functions of an author. tests/messages has the mistakes that the layer names."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import date, datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -14,7 +14,6 @@ from mcp_roundtrip import (
     Audio,
     Call,
     Context,
-    Elicit,
     ElicitationDeclined,
     EmbeddedResource,
     Image,
@@ -49,47 +48,6 @@ def one_key_twice(ctx: Context, subject: str) -> None:
     ctx.step("a", lambda: 2)
 
 
-def reserved_key(ctx: Context, subject: str) -> None:
-    ctx.step("a~b", lambda: 1)
-
-
-def step_in_a_step(ctx: Context, subject: str) -> None:
-    ctx.step("a", lambda: ctx.step("b", lambda: 1))
-
-
-def question_in_a_step(ctx: Context, subject: str) -> None:
-    ctx.step("a", lambda: ctx.confirm("b", "Sure?"))
-
-
-def step_without_json(ctx: Context, subject: str) -> None:
-    ctx.step("a", lambda: object())
-
-
-def step_of_another_type(ctx: Context, subject: str) -> Any:
-    def count() -> int:
-        return "many"  # type: ignore[return-value]
-
-    return ctx.step("a", count)
-
-
-def nested_form(ctx: Context, subject: str) -> Any:
-    class Inner(BaseModel):
-        x: int
-
-    class Outer(BaseModel):
-        inner: Inner
-
-    return ctx.elicit("a", "How?", Outer)
-
-
-def wrong_default(ctx: Context, subject: str) -> Any:
-    return ctx.elicit("a", "How many?", int, default="many")
-
-
-def relative_url(ctx: Context, subject: str) -> None:
-    ctx.elicit_url("a", "Go", "/pay", done=lambda: True)
-
-
 def swallowed_question(ctx: Context, subject: str) -> str:
     try:
         return str(ctx.elicit("a", "What?", str))
@@ -116,43 +74,8 @@ def wrong_result(ctx: Context, subject: str) -> dict[str, int]:
     return {"a": "secret-4711"}  # type: ignore[dict-item]
 
 
-def unknown_log_level(ctx: Context, subject: str) -> None:
-    ctx.log("loud", "x")
-
-
 def many_questions(ctx: Context, subject: str) -> int:
     return sum(len(ctx.elicit(f"q{number}", "What?", str)) for number in range(12))
-
-
-def asks_what_depends_on_chance(ctx: Context, subject: str) -> str:
-    at_least_one: Any = Annotated[int, Field(ge=1)]
-    answers = ctx.ask(Elicit("a", "First", str), Elicit("b", "Second", at_least_one))
-    return "".join(map(str, answers))
-
-
-async def not_awaited(ctx: AsyncContext, subject: str) -> str:
-    ctx.elicit("a", "What?", str)  # type: ignore[unused-coroutine]
-    return "done"
-
-
-async def tested_before_awaited(ctx: AsyncContext, subject: str) -> str:
-    return "yes" if ctx.confirm("a", "Sure?") else "no"  # type: ignore[truthy-bool]
-
-
-async def step_before_an_answer(ctx: AsyncContext, subject: str) -> str:
-    sure = ctx.confirm("sure", "Sure?")
-    charged = await ctx.step("charge", lambda: subject)
-    return f"{charged} {await sure}"
-
-
-async def step_on_an_answer(ctx: AsyncContext, subject: str) -> str:
-    return await ctx.step("charge", str, ctx.elicit("a", "What?", str))
-
-
-async def step_beside_an_answer(ctx: AsyncContext, subject: str) -> str:
-    sure = asyncio.create_task(ctx.confirm("sure", "Sure?"))
-    charged = await ctx.step("charge", lambda: subject)
-    return f"{charged} {await sure}"
 
 
 async def branches(ctx: AsyncContext, subject: str) -> dict[str, str]:
@@ -191,28 +114,6 @@ async def group_that_cannot_ask(ctx: AsyncContext, subject: str) -> None:
 
 def numbers(ctx: Context, subject: str) -> list[int]:
     return [1, 2]
-
-
-async def async_step(ctx: AsyncContext, subject: str) -> str:
-    async def effect() -> str:
-        await asyncio.sleep(2)
-        return "done"
-
-    return str(await ctx.step("a", effect, retry=Retry(attempts=2)))
-
-
-async def same_key_in_two_branches(ctx: AsyncContext, subject: str) -> None:
-    async def work(_: AsyncContext) -> str:
-        return await ctx.step("a", lambda: subject)
-
-    await ctx.gather({"left": work, "right": work})
-
-
-async def task_in_a_branch(ctx: AsyncContext, subject: str) -> None:
-    async def work(branch: AsyncContext) -> None:
-        await branch.run_as_task()
-
-    await ctx.gather({"left": work})
 
 
 def every_field(ctx: Context, subject: str) -> str:
@@ -260,13 +161,8 @@ def notified(ctx: Context, subject: str) -> str:
 
 
 FUNCTIONS: Final = (
-    *(one_key_twice, reserved_key, step_in_a_step, question_in_a_step),
-    *(step_without_json, step_of_another_type),
-    *(nested_form, wrong_default, relative_url, swallowed_question, swallowed_failure, protocol_error),
-    *(wrong_result, unknown_log_level, many_questions, asks_what_depends_on_chance, not_awaited),
-    *(step_before_an_answer, step_on_an_answer, step_beside_an_answer),
-    *(tested_before_awaited, branches, group, group_that_fails, group_that_cannot_ask, numbers, async_step),
-    *(same_key_in_two_branches, task_in_a_branch),
+    *(one_key_twice, swallowed_question, swallowed_failure, protocol_error, wrong_result, many_questions),
+    *(branches, group, group_that_fails, group_that_cannot_ask, numbers),
     *(every_field, chosen_titles, blocks, embedded, supports, idempotent, notified),
 )
 
@@ -292,17 +188,7 @@ def fails_after(call: Call) -> Iterator[None]:
     raise RuntimeError("secret-4711")
 
 
-def yields_twice(call: Call) -> Iterator[None]:
-    yield
-    yield
-
-
-def adds_too_much(call: Call) -> Iterator[None]:
-    call.add_fields(**{f"field_{number}": "x" * 300 for number in range(20)})
-    yield
-
-
-HOOKS: Final = (told, told_async, refuses, fails_after, yields_twice, adds_too_much)
+HOOKS: Final = (told, told_async, refuses, fails_after)
 
 
 def text_and_bytes() -> list[ResourceContents]:
@@ -318,16 +204,6 @@ def json_contents(ctx: Context) -> dict[str, Any]:
 def messages(ctx: Context, count: int = 1) -> list[PromptMessage]:
     """Return messages."""
     return [PromptMessage(Text(f"message {number}"), role="assistant") for number in range(count)]
-
-
-def wrong_messages() -> Any:
-    """Return a number."""
-    return 7
-
-
-def failing_resource(ctx: Context) -> str:
-    """Raise."""
-    raise RuntimeError("secret-4711")
 
 
 def explode(path: str, q: str = "") -> str:

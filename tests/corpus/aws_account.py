@@ -1,24 +1,24 @@
-"""An AWS account that answers HTTP requests in this process. It records each call, and can fail the next.
+"""An AWS account that answers requests in this process. It records each call, and can fail the next.
 
 KMS is the strict fake of `make run`. Lambda and SQS keep what was dispatched until somebody
 takes it, and Lambda runs functions of the case. CloudWatch Logs stores nothing: the calls are the record. The
 issuer of access tokens is here, too.
 """
 
-import io
 import json
-import socket
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from http.client import HTTPMessage
 from math import inf
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from corpus.dynamodb import Table, spelled_out
+from mcp_roundtrip.aws.client_interface import NoResponse, ServiceResponse
 from mcp_roundtrip_tools.run.http.messages import Response
 from mcp_roundtrip_tools.run.services.aws_endpoint import ServiceFault, respond_json
 from mcp_roundtrip_tools.run.services.kms import call_operation
@@ -26,7 +26,7 @@ from support.fake_kms import FailingKms
 
 REGION, ACCOUNT = "eu-west-1", "000000000000"
 TABLE = "corpus-tasks"
-SIGNING_KEY, MAC_KEY, NEXT_SIGNING_KEY = "corpus-signing", "corpus-mac", "corpus-signing-next"
+SIGNING_KEY, MAC_KEY = "corpus-signing", "corpus-mac"
 MAC_SECRET, AUDIT_SECRET = bytes(range(32)), bytes(range(32, 64))
 URL = "http://127.0.0.1:8000"
 ARN = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/"
@@ -65,8 +65,8 @@ class Account:
     """Asynchronous invocations: the function and its event."""
     messages: list[tuple[str, float, str]] = field(default_factory=list)
     """The messages of queues: the URL of the queue, the delay in seconds, the body."""
-    documents: dict[str, Any] = field(default_factory=dict)
-    """What the issuer serves, by path. None is a failure."""
+    key_set: Any = None
+    """The JWKS of the issuer."""
     table: Table = field(default_factory=lambda: Table(TABLE))
     is_cut_off: bool = False
     """Whether the process that calls was killed."""
@@ -74,7 +74,6 @@ class Account:
 
     def __post_init__(self) -> None:
         self.kms.import_key(private_key(1), key_id=SIGNING_KEY)
-        self.kms.import_key(private_key(2), key_id=NEXT_SIGNING_KEY)
         self.kms.import_key(MAC_SECRET, key_id=MAC_KEY)
         self.kms.import_key(AUDIT_SECRET, key_id="corpus-audit")
         self.kms.CreateAlias(AliasName="alias/corpus-audit", TargetKeyId="corpus-audit")
@@ -93,14 +92,27 @@ class Account:
     def rows(self) -> list[dict[str, Any]]:
         return list(self.table.items.values())
 
-    def respond(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Response | None:
+    def request(
+        self, method: str, target: str, headers: Iterable[tuple[str, str]], body: bytes | None, *_: float
+    ) -> ServiceResponse:
+        """Answer a request as `Connections.request` of the layer does, without a socket."""
+        answer = self._respond(target, {name.lower(): value for name, value in headers}, body or b"")
+        if answer is None:
+            raise NoResponse("ConnectionClosedError")
+        found = HTTPMessage()
+        for name, value in answer.headers:
+            found[name] = value
+        return ServiceResponse(answer.status, found, answer.body)
+
+    def fetch(self, url: str, timeout_s: float) -> bytes:
+        """Return the issuer's keys, as `fetch` of the layer does."""
+        self.calls.append({"issuer": urlsplit(url).path})
+        return json.dumps(self.key_set).encode()
+
+    def _respond(self, target: str, headers: Mapping[str, str], body: bytes) -> Response | None:
         """Answer a request; None for no answer."""
         if self.is_cut_off:
             return None
-        if method == "GET":
-            document = self.documents.get(target)
-            self.calls.append({"issuer": target})
-            return Response(503 if document is None else 200, body=json.dumps(document).encode())
         service, operation, parameters = _read(target, headers, body)
         shown = spelled_out(parameters) if service == "dynamodb" else parameters
         self.calls.append({"aws": f"{service}:{operation}", **shown})
@@ -166,63 +178,3 @@ def _read(target: str, headers: Mapping[str, str], body: bytes) -> tuple[str, st
     name, _, operation = headers["x-amz-target"].partition(".")
     service = {"TrentService": "kms", "Logs_20140328": "logs", "AmazonSQS": "sqs"}.get(name, "dynamodb")
     return service, operation, json.loads(body)
-
-
-class Connection:
-    """A connection to the account. A request is answered by the thread that sends it, without a socket.
-
-    A server on another thread would take half of the time of the calls of the corpus.
-    """
-
-    def __init__(self, account: Account) -> None:
-        self._account = account
-        self._received = b""
-        self._answers = io.BytesIO()
-        self._silent, self._other = socket.socketpair()
-
-    def sendall(self, data: bytes) -> None:
-        self._received += data
-        head, blank, body = self._received.partition(b"\r\n\r\n")
-        first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
-        if not blank or len(body) < int(headers.get("content-length", 0)):
-            return
-        method, target, _ = first.split(" ")
-        answer = self._account.respond(method, target, headers, body)
-        self._received, self._answers = b"", io.BytesIO(b"" if answer is None else _as_http(answer))
-
-    def makefile(self, mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Received(self._answers))
-
-    def fileno(self) -> int:
-        """Return a descriptor that has nothing to read, as an idle connection has."""
-        return self._silent.fileno()
-
-    def settimeout(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-
-    def gettimeout(self) -> float:
-        return self._timeout_s
-
-    def setsockopt(self, *option: int) -> None: ...
-
-    def close(self) -> None:
-        self._silent.close()
-        self._other.close()
-
-
-class _Received(io.RawIOBase):
-    def __init__(self, answers: io.BytesIO) -> None:
-        self._answers = answers
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return self._answers.readinto(buffer)
-
-
-def _as_http(answer: Response) -> bytes:
-    length = ("Content-Length", str(len(answer.body)))
-    lines = (f"HTTP/1.1 {answer.status} OK", *map(": ".join, (length, *answer.headers)))
-    return "".join(f"{line}\r\n" for line in (*lines, "")).encode() + answer.body

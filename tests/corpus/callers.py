@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from corpus.aws_account import URL
 from corpus.deployment import AUDIENCE, World
 from mcp_roundtrip_tools.events import Event
 from mcp_roundtrip_tools.events import event as http_api_event
@@ -31,26 +32,17 @@ def settings_of(mode: str, world: World) -> dict[str, str]:
     """Return the settings of an AuthMode. The issuer of access tokens is served if it needs one."""
     chosen = {"MCP_AUTH_MODE": mode}
     if mode == "bearer":
-        serve_issuer(world)
-        keys = {"MCP_TOKEN_JWKS_URI": f"{world.url}/keys", "MCP_TOKEN_ALGORITHMS": "ES256"}
+        world.account.key_set = {"keys": [ISSUER_KEY.jwk()]}
+        keys = {"MCP_TOKEN_JWKS_URI": f"{URL}/keys", "MCP_TOKEN_ALGORITHMS": "ES256"}
         return {**chosen, "MCP_TOKEN_ISSUER": ISSUER, **keys}
     return {**chosen, "MCP_SCOPE_CONTEXT_KEY": "scope"} if mode == "lambda" else chosen
 
 
-def serve_issuer(world: World) -> None:
-    metadata = {"issuer": world.url, "jwks_uri": f"{world.url}/keys"}
-    world.account.documents |= {
-        "/.well-known/oauth-authorization-server": metadata,
-        "/.well-known/openid-configuration": metadata,
-        "/keys": {"keys": [ISSUER_KEY.jwk()]},
-    }
-
-
-def access_token(world: World, person: str, **changes: Any) -> str:
-    """Return an access token of a person with changed claims. None removes one."""
+def access_token(world: World, person: str) -> str:
+    """Return an access token of a person."""
     now = world.clock.now
     members = {"iss": ISSUER, "aud": AUDIENCE, "client_id": "client-1", "exp": int(now) + 86_400}
-    return ISSUER_KEY.sign(claims(now, **{**members, "sub": person, **changes}), typ="at+jwt")
+    return ISSUER_KEY.sign(claims(now, **members, sub=person), typ="at+jwt")
 
 
 def authorizer(mode: str, person: str) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 Events go in through the handlers, and settings through environment variables. Out come the return values, the
 calls to AWS, and the lines on stdout. Only this module names something inside the layer: how the ports of an
-execution environment are made, and the observer of a process, because several functions share this process.
+execution environment are made, and the observer of a process, because several functions share this process;
+and where requests to AWS and to the issuer are sent, because HTTP would take most of the time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -19,9 +19,11 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from corpus.aws_account import ACCOUNT, ARN, MAC_KEY, REGION, SIGNING_KEY, TABLE, URL, Account, Connection
+from corpus.aws_account import ACCOUNT, ARN, MAC_KEY, REGION, SIGNING_KEY, TABLE, URL, Account
 from corpus.clock import Clock
+from mcp_roundtrip.auth import issuer_keys
 from mcp_roundtrip.aws import signed_client
+from mcp_roundtrip.aws.connections import Connections
 from mcp_roundtrip.aws.signed_client import SignedClient
 from mcp_roundtrip.deployment import wiring
 
@@ -63,7 +65,6 @@ class World:
 
     clock: Clock
     account: Account
-    url: str = URL
     exchanges: list[dict[str, Any]] = field(default_factory=list)
     notes: dict[str, Any] = field(default_factory=dict)
     """What the features of the case remember outside of the server, such as visited pages."""
@@ -191,7 +192,7 @@ class Function:
     def _entered(self) -> Iterator[None]:
         environment = {
             **BASE,
-            "AWS_ENDPOINT_URL": self.world.url,
+            "AWS_ENDPOINT_URL": URL,
             "AWS_LAMBDA_FUNCTION_NAME": self.name.split(":function:")[-1].partition(":")[0],
             **as_deployed(self.environment),
         }
@@ -214,10 +215,11 @@ def opened_world() -> Iterator[World]:
     """Yield the world of a new case: its clock, its randomness, and its account for all connections."""
     clock = Clock()
     account = Account()
-    connect = patch.object(socket, "create_connection", lambda *address: Connection(account))
+    requests = patch.object(Connections, "request", lambda connections, *given: account.request(*given))
+    issuer = patch.object(issuer_keys, "fetch", account.fetch)
     # The pause between two attempts of a call takes no time, and no time of the record either.
     without_pauses = patch.object(
         signed_client, "SignedClient", partial(SignedClient, sleep=lambda seconds: None)
     )
-    with clock.installed(), connect, without_pauses:
+    with clock.installed(), requests, issuer, without_pauses:
         yield World(clock, account)

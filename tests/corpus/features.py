@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -128,15 +128,6 @@ def _pass_time(seconds: float) -> Operation:
     return operation
 
 
-def _branches(ctx: Any, world: World, subject: str) -> Awaitable[Any]:
-    async def work(branch: AsyncContext) -> str:
-        await branch.step("charge", _effect(world, "charge"))
-        return str(await branch.elicit("color", f"Which color has {subject}?", Literal["red", "blue"]))
-
-    answer: Awaitable[Any] = ctx.gather({"left": work, "right": work})
-    return answer
-
-
 def _signed_link(ctx: Any, world: World, subject: str) -> Any:
     return ctx.signed_link("link", URL)
 
@@ -210,7 +201,6 @@ OPERATIONS: Mapping[str, Operation] = {
     "time passes": _pass_time(27.5),
     "refusal": _raise(ToolError("There is none left.")),
     "exception": _raise(RuntimeError("secret-4711")),
-    "branches": _branches,
     "large result": lambda ctx, world, subject: "x" * 1_200_000,
     "sized step": lambda ctx, world, subject: ctx.step("sized", lambda: "x" * world.notes["size"]),
     "large step": lambda ctx, world, subject: ctx.step("large", lambda: "x" * 70_000),

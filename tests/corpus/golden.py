@@ -7,10 +7,9 @@ placeholder equals any other of its kind, as long as the two stand for each othe
 import json
 import lzma
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
@@ -121,31 +120,13 @@ def describe(found: Mapping[str, Sequence[Difference]], most: int = 20) -> str:
 
 
 def _paragraph(old: Sequence[str], new: Sequence[str], names: Sequence[str]) -> str:
-    """Describe a difference: the path that its lines share, a case, and the lines without this path."""
-    path = _common_path((*old, *new))
-    before, after = ("\n".join(_without(path, lines)) or "nothing" for lines in (old, new))
-    at = next((at for at, pair in enumerate(zip(before, after, strict=False)) if len({*pair}) == 2), 0)
-    return (
-        f"{path}\n    in {len(names)} case{'s' * (len(names) > 1)}, for example {names[0]!r}\n"
-        f"    before: {_excerpt(before, at)}\n    after:  {_excerpt(after, at)}"
-    )
+    """Name a case that has a difference, and show its lines, long ones from where they differ."""
+    pairs = zip(*(lines[0] if lines else "" for lines in (old, new)), strict=False)
+    at = next((number for number, pair in enumerate(pairs) if len({*pair}) == 2), 0)
+    shown = [f"    {sign} {_excerpt(line, at)}" for sign, lines in (("-", old), ("+", new)) for line in lines]
+    return "\n".join([f"in {len(names)} case{'s' * (len(names) > 1)}, for example {names[0]!r}", *shown])
 
 
-def _common_path(lines: Iterable[str]) -> str:
-    """Return the names that lead to all these lines."""
-    paths = [line.partition(": ")[0].removesuffix(":").split(" > ") for line in lines]
-    common = takewhile(lambda names: len({*names}) == 1, zip(*paths, strict=False))
-    return " > ".join(names[0] for names in common)
-
-
-def _without(path: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines without a path, and without the line that only begins an item at this path."""
-    for line in lines:
-        if line != f"{path}:":
-            yield line.removeprefix(path).removeprefix(" > ").removeprefix(": ")
-
-
-def _excerpt(text: str, at: int) -> str:
-    begin = max(at - 60, 0) if len(text) > MAX_SHOWN else 0
-    shown = f"{'…' * bool(begin)}{text[begin : begin + MAX_SHOWN]}{'…' * (len(text) > begin + MAX_SHOWN)}"
-    return shown.replace("\n", f"\n{' ' * len('    before: ')}")
+def _excerpt(line: str, at: int) -> str:
+    begin = max(at - 60, 0) if len(line) > MAX_SHOWN else 0
+    return f"{'…' * bool(begin)}{line[begin : begin + MAX_SHOWN]}{'…' * (len(line) > begin + MAX_SHOWN)}"

@@ -16,9 +16,10 @@ from support.aws_clients import REGION
 from support.dynamodb_clients import client, new_table
 
 CASES = (
-    "task: of a queue, is answered while it sleeps",
+    "task: is answered while it sleeps",
     "task: gets one of two answers",
-    "task: a second one over the limit, optional, form, step, task, choice",
+    "row: no place, a long step, client shows forms",
+    "parked: client declares nothing, call opened after it expired",
 )
 
 
@@ -58,7 +59,7 @@ def test_each_call_gets_the_answer_of_moto(name: str, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(dynamodb.Table, "call", call)
     record(next(case for case in all_cases() if case.name == name))
-    assert {operation for operation, *_ in calls} > {"GetItem", "UpdateItem"}
+    assert {operation for operation, *_ in calls} > {"GetItem", "TransactWriteItems"}
     with mock_aws():
         new_table(client(), TABLE)
         for operation, request, status, answer in calls:

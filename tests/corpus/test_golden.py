@@ -60,14 +60,19 @@ def test_a_change_is_found_and_described(change: Change, path: str) -> None:
     assert path in describe({"a form": differences(changed)})
 
 
-def test_what_clients_see_comes_first_and_values_are_shown_without_their_path() -> None:
+def test_what_clients_see_comes_first() -> None:
     changed = deepcopy(RECORDED)
     first(changed)["aws"].pop(0)
     first(changed)["response"].update(statusCode=400)
-    described = describe({"a form": differences(changed)})
-    assert described.startswith("exchanges > tools/call > response > statusCode\n")
-    assert "    before: 200\n    after:  400\n" in described
-    assert '    before: aws: "kms:GenerateMac"\n    after:  nothing' in described
+    where = "exchanges > tools/call"
+    assert describe({"a form": differences(changed)}).splitlines() == [
+        "in 1 case, for example 'a form'",
+        f"    - {where} > response > statusCode: 200",
+        f"    + {where} > response > statusCode: 400",
+        "in 1 case, for example 'a form'",
+        f"    - {where} > aws > kms:GenerateMac:",
+        f'    - {where} > aws > kms:GenerateMac > aws: "kms:GenerateMac"',
+    ]
 
 
 def test_placeholders_may_have_other_numbers_and_members_another_order() -> None:

@@ -1,4 +1,4 @@
-"""A front door that forwards to its owners: conversations, the catalog, drift, and owners that fail."""
+"""A front door that forwards to its owners: conversations, the catalog, and owners that fail."""
 
 from __future__ import annotations
 
@@ -35,25 +35,18 @@ CATALOGS: Final = tempfile.TemporaryDirectory()
 
 
 @cache
-def catalog(feature: Feature, changed: bool = False, hides: bool = False) -> Path:
-    """Write the catalog of the owners `play` and `full`, or one that differs from them."""
+def catalog(feature: Feature) -> Path:
+    """Write the catalog of the owners `play` and `full`."""
+    world: Any = None
+    play, full = make_server(feature, world), _full_server(world)
+    del full.tools["play"]
     with tempfile.NamedTemporaryFile("w", dir=CATALOGS.name, delete=False) as file:
-        file.write(_catalog_text(feature, changed, hides))
+        file.write(render_servers({"play": play, "full": full}))
     return Path(file.name)
 
 
-def _catalog_text(feature: Feature, changed: bool, hides: bool) -> str:
-    world: Any = None
-    play, full = make_server(feature, world), _full_server(world, hides)
-    del full.tools["play"]
-    if changed:
-        full.prompts.clear()
-    text = render_servers({"play": play, "full": full})
-    return text.replace("Plays.", "Played.").replace("Add two", "Adds two") if changed else text
-
-
-def _full_server(world: World, hides: bool) -> Server:
-    server = full_server(world, hide_unauthorized=hides)
+def _full_server(world: World) -> Server:
+    server = full_server(world)
     server.skills(SKILLS)
     return server
 
@@ -62,8 +55,6 @@ def deployed_door(
     world: World,
     feature: Feature = FLOW,
     *,
-    changed: bool = False,
-    hides: bool = False,
     settings: Mapping[str, str] | None = None,
     owners: str = "corpus_*",
     **options: Any,
@@ -75,8 +66,8 @@ def deployed_door(
     options = {"mode": "jwt", "settings": {**TASKS, **(settings or {})}, **options}
     unopened = {**options, "opens": False}
     deployed(world, partial(make_server, feature, world), "corpus_play", **unopened)
-    deployed(world, partial(_full_server, world, hides), "corpus_full", **unopened)
-    door = partial(FrontDoor, "front", catalog(feature, changed, hides), title="The front door")
+    deployed(world, partial(_full_server, world), "corpus_full", **unopened)
+    door = partial(FrontDoor, "front", catalog(feature), title="The front door")
     options["settings"] = {**options["settings"], "MCP_OWNERS": owners}
     return deployed(world, door, "corpus_front_door", **options)
 
@@ -97,25 +88,11 @@ def cases() -> Iterator[Case]:
         if name.startswith(("discovery", "an unknown", "an answer", "the view", "a skill", "a task")):
             client = "2025-11-25, declares nothing"
             yield Case(f"front door: {name}, legacy client", _send, (step,), client=client)
-    for hides in (False, True):
-        steps = (ask("tools/list"), call("drop", name="x"), ask("tools/list"))
-        yield Case(f"front door: scopes{', hidden' if hides else ''}", _send, steps, hides=hides)
-    served = (ask("server/discover"), ADD, call("play", subject="x"), ask("tools/list"), PROMPT)
-    yield Case("front door: the catalog differs", _send, served, changed=True)
-    for name, owners in {
-        "no owner": '{"other": "x"}',
-        "an owner that does not exist": "none_*",
-        "no owners": "",
-    }.items():
-        yield Case(f"front door: {name}", _send, (ADD, _path("/mcp/tools/full")), owners=owners)
-    for name, fault in OWNER_FAULTS.items():
-        yield Case(f"front door: {name}", _failing, fault)
-    ends = ("full", "none", "full/questions")
-    for path in (*(f"/tools/{end}" for end in ends), "/mcp/tools/full", "/mcp/tools/play/tools/full"):
-        yield Case(f"front door: the path {path}", _send, (_path(path), _get(path)))
-    for path in ("/.well-known/oauth-protected-resource/mcp", "/mcp/questions?token=x", "/mcp/server-card"):
-        settings = {"MCP_SERVER_CARD": "com.example/corpus"}
-        yield Case(f"front door: GET {path}", _send, (_get(path),), mode="bearer", settings=settings)
+    owners = '{"other": "x"}'
+    yield Case("front door: no owner", _send, (ADD, _path("/mcp/tools/full")), owners=owners)
+    yield Case("front door: an owner is throttled", _throttled)
+    path, settings = "/mcp/server-card", {"MCP_SERVER_CARD": "com.example/corpus"}
+    yield Case(f"front door: GET {path}", _send, (_get(path),), mode="bearer", settings=settings)
 
 
 PROMPT: Final = ask("prompts/get", name="play", arguments={"subject": "x"})
@@ -175,24 +152,8 @@ def _get(path: str) -> Step:
     return lambda client: client.another(person=None).http("GET", path, {})
 
 
-def _raises(event: Any, context: Any) -> Any:
-    raise RuntimeError("secret-4711")
-
-
-OWNER_FAULTS: Final[Mapping[str, Any]] = {
-    "an owner raises": _raises,
-    "an owner returns a text": lambda event, context: "secret-4711",
-    "an owner is throttled": "TooManyRequestsException",
-    "an owner may not be invoked": "AccessDeniedException",
-    "an owner gives no response": "",
-}
-
-
-def _failing(fault: Any, world: World) -> None:
+def _throttled(world: World) -> None:
     client = deployed_door(world)
-    if callable(fault):
-        world.account.functions["corpus_full"] = fault
-    else:
-        world.account.fail("lambda", "Invoke", fault, 429 if fault else 0)
+    world.account.fail("lambda", "Invoke", "TooManyRequestsException", 429)
     ADD(client)
     _path("/tools/full")(client)

@@ -17,7 +17,6 @@ CLIENTS: Final = {
     "shows apps": ("app", "page"),
     "2025-11-25, declares nothing": ("page",),
     "2025-11-25, shows apps": ("app", "page"),
-    "samples and has roots": ("page", "default"),
     "2025-06-18, declares nothing": ("model",),
 }
 
@@ -62,7 +61,7 @@ class Waiting:
 call, page, submit, in_view = Waiting.call, Waiting.page, Waiting.submit, Waiting.answer_in_view
 
 
-def _post(body: str, **headers: str) -> Act:
+def post(body: str, **headers: str) -> Act:
     return lambda waiting: waiting.page("POST", body, **headers)
 
 
@@ -93,19 +92,15 @@ STORIES: Final[Mapping[str, tuple[tuple[str, ...], tuple[Act, ...]]]] = {
         FORM,
         (lambda waiting: setattr(waiting, "url", f"{AUDIENCE}/questions?token=" + "x" * 43), page, submit),
     ),
-    "opened with a broken link": (
-        FORM,
-        (lambda waiting: setattr(waiting, "url", f"{AUDIENCE}/questions?token=%"), page),
-    ),
-    "opened after it expired": (FORM, (wait(3_700), page, submit, call)),
     "looked at": (FORM, (partial(page, method="HEAD"), partial(page, method="DELETE"))),
     "posted by another site": (
         FORM,
-        (_post("a=b", origin="https://evil.example"), _post("a=b", sec_fetch_site="cross-site")),
+        (post("a=b", origin="https://evil.example"), post("a=b", sec_fetch_site="cross-site")),
     ),
-    "posted as JSON": (FORM, (_post("{}", content_type="application/json"),)),
-    "posted with broken escapes": (FORM, (_post("token=%zz"),)),
-    "posted with a large body": (FORM, (_post("a=" + "x" * 1_000_001),)),
+    "posted as JSON": (FORM, (post("{}", content_type="application/json"),)),
+    "posted with broken escapes": (FORM, (post("token=%zz"),)),
+    "posted with a large body": (FORM, (post("a=" + "x" * 1_000_001),)),
+    "opened after it expired": (FORM, (wait(3_700), page, submit, call)),
     "asks two forms": (("step", "two forms", "other step"), (page, submit, call, call)),
     "asks again after an answer": (("form", "step", "choice"), (submit, call, page, submit, call)),
     "asks at a URL": (("url", "step"), (call, _notes(paid=True), submit, call, call)),
@@ -184,21 +179,11 @@ def cases() -> Iterator[Case]:
         yield Case(f"parked: client {client} over the limit", _second, client, CLIENTS[client])
     client = "shows apps"
     channels = CLIENTS[client]
-    for operation in ("GetItem", "PutItem", "TransactWriteItems"):
-        yield Case(f"parked: {operation} fails at once", _created_with, operation, client, channels)
     for operation, failing in FAILING.items():
         before = () if submit in failing else (submit,)
         tried = (act for each in failing for act in (fail("dynamodb", operation), each, recover, each))
         options = {"client": client, "channels": channels}
         yield Case(f"parked: {operation} fails", play_acts, FORM, (*before, *tried), **options)
-    client, channels = "declares nothing", ("page",)
-    lost: dict[str, Any] = {"status": 0, "times": 1, "is_done": True}
-    for operation, skip in (*(("PutItem", n) for n in range(2)), *(("UpdateItem", n) for n in range(3))):
-        acts = (fail("dynamodb", operation, **lost, skip=skip), page, submit, call, call)
-        name = f"parked: response {skip + 1} of {operation} is lost"
-        yield Case(name, play_acts, FORM, acts, client=client, channels=channels)
-    name = "parked: a response of TransactWriteItems is lost"
-    yield Case(name, _created_with, "TransactWriteItems", client, channels, **lost)
 
 
 FAILING: Final[Mapping[str, tuple[Act, ...]]] = {
@@ -225,10 +210,3 @@ def _second(client: str, channels: tuple[str, ...], world: World) -> None:
         second = talk(world, *body, **options)
         second.call(arguments={"subject": "invoices"})
         second.call(arguments={"subject": "invoices"})
-
-
-def _created_with(operation: str, client: str, channels: tuple[str, ...], world: World, **how: Any) -> None:
-    world.account.fail("dynamodb", operation, **how)
-    waiting = Waiting(world, ("step", "form"), client=client, channels=channels)
-    world.account.recover()
-    waiting.call()

@@ -55,16 +55,21 @@ def _urls() -> Iterator[Case]:
 
 
 def _endings() -> Iterator[Case]:
-    for client in ("declares nothing", "2025-11-25, declares nothing", "2025-06-18, declares nothing"):
-        for question, channel in (("form", "page"), ("url", "page"), ("confirm", "model")):
-            name = f"{question} for an anonymous caller, {channel}, client {client}"
-            yield _talks(name, question, client=client, channels=(channel,), settings=TASKS)
     for client in ("claude.ai declares nothing", "claude.ai with forms", "2025-11-25, declares nothing"):
         for table in (TASKS, {}):
             where = "a table" if table else "no table"
             options: dict[str, Any] = {"client": client, "settings": table, "is_async": not table}
             name = f"a checkpoint of the client {client}, {where}"
             yield _talks(name, "step", "early checkpoint", "other step", **options)
+    yield _talks("an async tool asks at a URL that stays open", "url that stays open", is_async=True)
+    options = {"client": "shows apps, follows tasks", "settings": TASKS}
+    yield _talks("a URL that stays open, in a view", "url that stays open", "step", **options)
+    options = {"mode": "jwt", "settings": {"MCP_MAX_ROUNDS": "2"}, "is_async": True}
+    late = ("step", "time passes", "checkpoint", "other step")
+    yield _talks("a checkpoint out of time", *late, client="claude.ai declares nothing", **options)
+    options = {"task": "optional", "channels": ("model", "default"), "settings": TASKS}
+    options["client"] = "claude.ai declares nothing"
+    yield _talks("the model is asked in a task", "step", "task", "form", "other step", **options)
     for client, table in (("shows URLs only", {}), ("shows apps", TASKS)):
         settings = {**table, "MCP_MAX_ROUNDS": "1"}
         options = {"client": client, "channels": ("app", "page"), "mode": "jwt", "settings": settings}
@@ -73,12 +78,13 @@ def _endings() -> Iterator[Case]:
             "more time than rounds": ("step", "long step", "form", "other step", "choice"),
         }.items():
             yield _talks(f"{name}, client {client}", *body, **options)
+    options = {"client": "2025-11-25, shows apps", "mode": "jwt", "settings": TASKS}
+    options["channels"] = ("page", "app")
+    yield _talks("the page comes before the app", "step", "default", "other step", **options)
     yield _talks("an async tool asks for roots", "roots", "step", client=CLIENT, is_async=True)
     options = {"client": "shows URLs only", "channels": ("model",), "mode": "jwt", "settings": TASKS}
     yield _talks("an invalid answer through the model", "step", "form", answer="invalid", **options)
-    acts = (*(_invalid,) * 21, call)
-    name = "a view answers twenty times with invalid values"
-    yield _row(name, play_acts, FORM, acts, client="shows apps", channels=("app",))
+    yield _talks("a decline through the model", "step", "form", answer="decline", **options)
     yield _row("the flow ends during a round", _late)
     yield _row("answers of 45,000 characters", _large_answers)
     for source in ("alb", "http_api"):
@@ -260,6 +266,7 @@ def _invalid(waiting: Waiting) -> None:
 
 VIEWS: Final[Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]]] = {
     "answers after other answers": (FORM, (submit, partial(in_view, answers=DECLINED), call)),
+    "answers twenty times with invalid values": (FORM, ((_invalid,) * 21 + (call,))),
     "answers a minute after the end": (FORM, (in_view, wait(61), in_view)),
     "answers with 400 KB": (FORM, (partial(in_view, answers={"size": LARGE}),)),
     "answers while the table fails": (FORM, (fail("dynamodb", "GetItem"), in_view, recover, in_view)),

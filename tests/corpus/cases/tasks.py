@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any, Final
 
-from corpus.aws_account import Fault
 from corpus.conversation import run, talk
-from corpus.deployment import QUEUED_TASKS, TASKS, World
+from corpus.deployment import TASKS, World
 from corpus.recording import Case
 
 CLIENT: Final = "answers everything, follows tasks"
@@ -187,11 +186,6 @@ REQUESTS: Final[Mapping[str, tuple[tuple[Act, ...], Act, Mapping[str, int]]]] = 
 }
 """Method -> what happens before, its act, and its calls, with the number of those that precede them."""
 
-ALSO_QUEUED: Final = (
-    *("is polled", "is answered while it sleeps", "is cancelled while it sleeps"),
-    *("loses its worker before it runs", "loses a worker in a step", "retries a step after a minute"),
-    "runs out of its worker's time",
-)
 ALSO_IN_DIALECT: Final = (
     *("asks, and is answered", "gets one of two answers", "gets a malformed answer"),
     *("gets an answer after its end", "belongs to somebody else", "is cancelled while it asks"),
@@ -203,11 +197,12 @@ ALSO_IN_DIALECT: Final = (
 def cases() -> Iterator[Case]:
     for name, (body, acts) in STORIES.items():
         yield Case(f"task: {name}", play_acts, body, acts, TASKS)
-        if name in ALSO_QUEUED:
-            yield Case(f"task: of a queue, {name}", play_acts, body, acts, QUEUED_TASKS)
         if name in ALSO_IN_DIALECT:
             acts = tuple(result if act is poll else act for act in acts)
             yield Case(f"task: of SEP-2322, {name}", play_acts, body, acts, TASKS, client=DIALECT)
+    body, acts = STORIES["loses a worker in a step"]
+    options = {"mode": "none", "source": "direct"}
+    yield Case("task: of a direct caller, loses a worker in a step", play_acts, body, acts, TASKS, **options)
     yield from _creation()
     for method, (before, act, calls) in REQUESTS.items():
         for operation, skip in calls.items():
@@ -224,46 +219,23 @@ def play_acts(
 
 
 def _creation() -> Iterator[Case]:
-    one = {**TASKS, "MCP_MAX_OPEN_TASKS": "1"}
-    for task, *body in (
-        ("required", "step", *FORM),
-        ("optional", *FORM),
-        ("optional", "form", "task", "choice"),
-        ("optional", "form", "step", "task", "choice"),
-    ):
-        name = f"task: a second one over the limit, {task}, {', '.join(body)}"
-        yield Case(name, _second, body, task, one)
     for client in ("declares nothing", "shows apps", "2025-11-25, declares nothing"):
         name = f"task: required of the client {client}, which does not follow tasks"
         yield Case(name, run, STEP, client=client, task="required", settings=TASKS)
     yield Case("task: no worker is configured", play_acts, ("task",), (), {**TASKS, "MCP_TASK_WORKER": ""})
-    unlimited = {**TASKS, "MCP_MAX_OPEN_TASKS": "0"}
-    yield Case("task: no limit of open tasks", _second, ("task", "form"), "required", unlimited)
-    for operation, lost in {"PutItem": 1, "GetItem": 2, "TransactWriteItems": 2}.items():
-        for code in ("ProvisionedThroughputExceededException", "ResourceNotFoundException"):
-            fault = Fault("dynamodb", operation, code, 400)
-            yield Case(f"task: creation, {operation} fails with {code}", _created_with, fault)
-        name = f"task: creation, {lost} responses of {operation} are lost"
-        yield Case(name, _created_with, Fault("dynamodb", operation, "lost", 0, lost, is_done=True))
-    conflict = Fault("dynamodb", "TransactWriteItems", "TransactionConflictException", 400, 2)
-    yield Case("task: creation, transactions conflict", _created_with, conflict)
     for error, count in {"TooManyRequests": 3, "AccessDenied": 1, "ResourceNotFound": 2}.items():
         name = f"task: creation, {count} invocations fail with {error}Exception"
-        yield Case(name, _created_with, Fault("lambda", "Invoke", f"{error}Exception", 400, count))
+        yield Case(name, _created_with, "lambda", "Invoke", f"{error}Exception", times=count)
+    for name, code, times in (
+        ("TransactWriteItems fails with ResourceNotFoundException", "ResourceNotFoundException", inf),
+        ("transactions conflict", "TransactionConflictException", 2),
+    ):
+        fault = ("dynamodb", "TransactWriteItems", code)
+        yield Case(f"task: creation, {name}", _created_with, *fault, times=times)
 
 
-def _second(body: Sequence[str], task: str, settings: Mapping[str, str], world: World) -> None:
-    first = Running(world, ("task", "form"), settings)
-    first.work()
-    second = talk(world, *body, client=CLIENT, task=task, mode="jwt", settings=dict(settings))
-    second.run()
-    first.answer(size=SIZE)
-    first.work()
-    second.run()
-
-
-def _created_with(fault: Fault, world: World) -> None:
-    world.account.faults.append(replace(fault))
+def _created_with(service: str, operation: str, code: str, world: World, times: float) -> None:
+    world.account.fail(service, operation, code, 400, times)
     running = Running(world, ("step", "task", "other step"), TASKS)
     world.account.recover()
     if world.account.invocations:
