@@ -225,8 +225,8 @@ class Drift(McpRoundtripError):
         self.changed = changed
         self.steps = steps
         self.add_note(
-            "A deployment changed a call in flight: roll back, or give what changes a new key (a step with a "
-            "new key runs again)"
+            "A deployment, or a rollback, changed a call in flight: undo it, or give what changes a new key "
+            "(a step with a new key runs again)"
         )
 
 
