@@ -87,6 +87,8 @@ def test_a_guessed_token_finds_nothing(page, token):
     shown = page.show(token)
     assert title(shown) == (404, "Link not found")
     assert "<form" not in shown.body
+    head = page.request("HEAD", urlencode({"token": token}))
+    assert (head.status, head.body) == (404, "")
     assert page.post(urlencode({"token": token, "action": "accept", "0.0": "4"})).status == 404
 
 

@@ -110,10 +110,10 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     server = Server("tasks")
 
     @server.tool(task="required")
-    def report(ctx: Context, size: int = 5_000) -> str:
+    def report(ctx: Context, size: int = 1_250) -> str:
         ctx.step("count", lambda: size)
         ctx.run_as_task()
-        return "a" * size
+        return '"' * size  # of 4 bytes: JSON text in the JSON of Lambda's response
 
     client = Deployment(server, capabilities=TASKS, user=None)
     body = client.body("tasks/get", taskId=client.run_task("report"))
@@ -122,7 +122,8 @@ def test_a_completed_task_whose_result_is_over_the_limit_has_an_error_for_a_resu
     full, short = (json.loads(answer.body)["result"] for answer in (whole, cut))
     assert short["result"]["isError"]
     assert {**short, "result": full["result"]} == full
-    too_large = client.task(client.run_task("report", size=MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD)).result
+    size = (MAX_RESPONSE_BYTES - RESPONSE_OVERHEAD) // 4
+    too_large = client.task(client.run_task("report", size=size)).result
     assert "is repeated: count." in too_large["content"][0]["text"]
 
 
