@@ -70,6 +70,12 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     assert ran == ["reserve", "charge", "send"]
 
 
+def test_the_state_of_a_view_that_names_a_call_is_refused_from_a_client():
+    client = app()
+    state = client.call("order", item="tea")["_meta"][QUESTIONS]["state"]
+    assert client.post_call("order", {"item": "tea"}, requestState=state)["error"]["code"] == -32602
+
+
 def test_an_error_without_a_state_names_the_steps_that_run_again(client, has_table):
     failures = iter([KeyServiceError("DisabledException"), SettingsError("MCP_STATE_KEY_ARN", "is wrong")])
 
