@@ -136,11 +136,12 @@ def test_the_last_progress_before_a_task_sleeps_is_its_status_message():
     def nap(ctx: Context) -> None:
         ctx.run_as_task()
         ctx.progress(1, 2, "first")
-        ctx.progress(2, 2, "second")
+        ctx.progress(2, 2, "second" * 1_000)
         ctx.sleep("nap", 60_000)
 
     deployment = Deployment(server)
-    assert deployment.poll(deployment.run_task("nap"))["statusMessage"] == "second"
+    message = deployment.poll(deployment.run_task("nap"))["statusMessage"]
+    assert message == ("second" * 1_000)[:4_096]
 
 
 def test_a_task_that_has_ended_acknowledges_what_comes_late_and_stays_as_it_is(deployment):

@@ -235,6 +235,16 @@ def test_a_list_that_grows_while_a_task_replaces_another_does_not_expire_before_
     assert list_of(alice.store, alice)["exp"] == longer[0].expires_s
 
 
+@pytest.mark.parametrize("call", range(4))
+def test_two_processes_that_remove_the_same_tasks_make_room_once(clock, call):
+    alice = Principal(MemoryStore(), clock)
+    for task in alice.create_many(LIMIT):
+        alice.cancel(task)
+    other = CrashingStore(alice.store, call, False, on_reached=alice.create)
+    Principal(other, clock).create()
+    assert list_of(alice.store, alice)["n"] == 2
+
+
 class OutpacedStore(MemoryStore):
     """A store whose updates always lose to concurrent ones."""
 
