@@ -160,6 +160,7 @@ class Days(Enum):
         Enum,
         Days,
         Literal[Days.TEXT, Days.DATE],
+        Annotated[str, Field(ge=1)],
         dict[Literal[1, 2], int],
         dict[Level, int],
         dict[Leaf, int],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -90,6 +91,16 @@ def option_json(value: Any, *, is_base64: bool = False) -> bytes:
     bytes_mode: Any = "base64" if is_base64 else "utf8"
     written = to_jsonable_python(value, bytes_mode=bytes_mode, fallback=repr, inf_nan_mode="strings")
     return canonical_json(written)
+
+
+def limit_name(schema: CoreSchema) -> str | None:
+    """Return the name of a limit that pydantic checks by a function: the type within has none, as a union."""
+    function = schema["function"]["function"]
+    if schema["type"] == "function-wrap":
+        name = getattr(function, "__name__", "")
+        return "pattern" if name == "_apply_constraint_with_incompatibility_info" else None
+    is_limit = isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
+    return next(iter(function.keywords)) if is_limit else None
 
 
 # -- plain types

@@ -30,12 +30,24 @@ _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
 }
 """Type of a dict's keys -> schema of the names in the JSON object."""
 
+_LIMITS: Final = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""Limits as pydantic writes them for a union -> keywords of JSON Schema."""
+
 
 class JsonSchemaGenerator(GenerateJsonSchema):
     """Keeps only titles that the author wrote: a title `Name` for `name` costs the model tokens."""
 
     # A default that JSON cannot hold is left out of the schema, without a warning.
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
+
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        if limits := _LIMITS.keys() & schema.get("metadata", {}).get("pydantic_js_updates", {}):
+            metadata = schema["metadata"]
+            updates = {**metadata["pydantic_js_updates"]}
+            given = {_LIMITS[name]: updates.pop(name) for name in limits}
+            updates |= {name: each for name, each in given.items() if isinstance(each, (int, float))}
+            schema = {**schema, "metadata": {**metadata, "pydantic_js_updates": updates}}
+        return super().generate_inner(schema)
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

@@ -32,6 +32,7 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     children,
     definitions_of,
     dereference,
+    limit_name,
     option_json,
     options_of,
     transform,
@@ -66,6 +67,9 @@ _JSON_KINDS: Final[Mapping[str, str]] = {
 _SCALARS: Final = (str, int, float, type(None))
 """Options of enumerations that pydantic finds by their JSON. It would not find a tuple, or a member."""
 
+_LIMITING: Final = ("function-after", "function-wrap")
+"""Types of core schemas that may be a limit of a union."""
+
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
 Accepts = Callable[[Any], bool]
@@ -88,9 +92,11 @@ def typed_validator(
 
 
 def is_misread(schema: CoreSchema) -> bool:
-    """Return whether pydantic's own validator may take true for 1 here, or finds no option by its JSON."""
+    """Return whether pydantic's own validator may take true for 1, find no option by its JSON, or raise."""
     if schema["type"] == "union":
         return any(each["type"] == "bool" for _, each in children(schema))
+    if schema["type"] in _LIMITING:
+        return limit_name(schema) is not None
     return not all(isinstance(each, _SCALARS) for each in options_of(schema))
 
 
@@ -131,6 +137,9 @@ class _Changes(Struct, frozen=True):
             case "tagged-union":
                 tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
+            case _ if kind in _LIMITING and limit_name(schema):
+                apply = partial(_apply_limit, schema["function"]["function"])
+                return {**schema, "function": {**schema["function"], "function": apply}}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
                 return _wrapped(partial(_read_nested, kind), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
@@ -191,6 +200,14 @@ def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
         return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))
     except PydanticUserError:
         return None
+
+
+def _apply_limit(limit: Callable[..., Any], value: Any, *read: Any) -> Any:
+    """Apply a limit of a union. As in a JSON Schema, values of other types have none, such as None."""
+    try:
+        return limit(value, *read)
+    except TypeError:
+        return value
 
 
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:

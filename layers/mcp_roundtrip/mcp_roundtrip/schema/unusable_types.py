@@ -17,6 +17,7 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     children,
     definitions_of,
     dereference,
+    limit_name,
     option_json,
     options_of,
 )
@@ -30,6 +31,9 @@ _PATTERN_COMPILERS: Final = frozenset(
 _NEVER_HASHABLE: Final = frozenset({"list", "set", "dict", "typed-dict"})
 _NEVER_TEXT: Final = _NEVER_HASHABLE | {"frozenset", "tuple", "named-tuple", "model", "dataclass", "none"}
 """Types of core schemas that no set can hold, and to which no name of a JSON object is converted."""
+
+_WITH_OWN_LIMITS: Final = _NEVER_HASHABLE | {"str", "int", "float", "bool", "frozenset", "tuple"}
+"""Types of core schemas that pydantic gives the limits that such values can have."""
 
 
 def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
@@ -69,6 +73,9 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
             return _items_problem(dereference(schema.get("items_schema", {}), definitions))
+        case "function-after" if (kind := schema["schema"]["type"]) in _WITH_OWN_LIMITS:
+            if limit := limit_name(schema):
+                return f"{kind} has no limit {limit}; write it at a type that has it, or leave it out"
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
