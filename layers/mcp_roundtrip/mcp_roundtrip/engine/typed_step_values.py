@@ -53,28 +53,14 @@ class StepType(Struct, frozen=True):
         types = self.check()
         try:
             data = types.dump_python(value, mode="json", **_BY_NAME)
-        except ValueError:
-            remedy = "return what the annotation says, or change it"
-            if any(node["type"] == "generator" for node in nodes(types.core_schema)):
-                remedy = "write `list` in place of Iterable"
-            raise UsageError(
-                f"returned {type(value).__name__}, which does not fit its return type "
-                f"{type_name(self.annotation)}{locate_unserializable(value, 'result')}; {remedy}"
-            ) from None
-        try:
             text = _STRICT.encode(data).encode()
-        except ValueError:
-            raise UsageError(
-                f"returned a value that JSON cannot hold{locate_unserializable(data, 'result')}; return "
-                "finite numbers and whole characters"
-            ) from None
-        try:
             # As a replay does, unless this would run an author's serializers again.
             result = _read(types, text) if _has_serializer(types) else _read_recorded(types, data, text)
-        except ValueError as error:
-            raise UsageError(self._unreadable(value, _problems(error).partition("\n")[0])) from None
-        if not _is_same(value, result):
-            raise UsageError(self._unreadable(value, _describe_difference(value, result)))
+            problem = None if _is_same(value, result) else _describe_difference(value, result)
+        except _UNREADABLE as error:
+            problem = _problems(error).partition("\n")[0]
+        if problem is not None:
+            raise UsageError(self._refusal(types, value, problem)) from None
         return data, result
 
     @staticmethod
@@ -115,7 +101,21 @@ class StepType(Struct, frozen=True):
     def _unusable(self, error: Exception) -> str:
         return f"cannot have its return type: {explain_type_error(self.annotation, error)}"
 
-    def _unreadable(self, value: Any, problem: str) -> str:
+    def _refusal(self, types: TypeAdapter[Any], value: Any, problem: str) -> str:
+        try:
+            data = types.dump_python(value, mode="json", **{**_BY_NAME, "warnings": "error"})
+        except _UNREADABLE:
+            remedy = "return what the annotation says, or change it"
+            if any(node["type"] == "generator" for node in nodes(types.core_schema)):
+                remedy = "write `list` in place of Iterable"
+            return (
+                f"returned {type(value).__name__}, which does not fit its return type "
+                f"{type_name(self.annotation)}{locate_unserializable(value, 'result')}; {remedy}"
+            )
+        if place := locate_unserializable(data, "result"):
+            return (
+                f"returned a value that JSON cannot hold{place}; return finite numbers and whole characters"
+            )
         return (
             f"returned {type(value).__name__}, which cannot be read back from JSON as "
             f"{type_name(self.annotation)}: {problem}; use a type that JSON tells apart, or return JSON data"
@@ -180,10 +180,16 @@ def _in_order(values: list[Any]) -> list[str]:
     return sorted(json.dumps(each, sort_keys=True) for each in values)
 
 
-_BY_NAME: Final[Any] = {"round_trip": True, "by_alias": False, "warnings": "error"}
+_UNREADABLE: Final = (ValueError, TypeError, OverflowError)
+"""What pydantic raises for a value of another type, a key of a dict, and a large integer of a `float`."""
+
+# Without warnings: an int is a value of `float | str`.
+_BY_NAME: Final[Any] = {"round_trip": True, "by_alias": False, "warnings": False}
 
 
-def _problems(error: ValueError) -> str:
+def _problems(error: Exception) -> str:
+    if not isinstance(error, ValueError):  # whose text may quote a value
+        return type(error).__name__
     return str(invalid_value(error, "result") if isinstance(error, ValidationError) else error)
 
 
