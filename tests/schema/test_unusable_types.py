@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date
 from enum import Enum, IntEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pytest
 from pydantic import (
@@ -69,6 +69,7 @@ class Backtracking(BaseModel):
         (Annotated[str, Field(pattern="(?=x)a")], "in the function"),
         (re.Pattern[str], "str"),
         (ImportString, "Literal"),
+        (Final[int], "use a type"),
     ],
 )
 def test_a_type_that_may_backtrack_or_imports_is_refused_by_parameter(type_: Any, remedy: str) -> None:

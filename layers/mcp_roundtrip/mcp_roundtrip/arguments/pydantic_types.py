@@ -37,10 +37,10 @@ class ArgumentTypes(Struct, frozen=True, eq=False, dict=True):  # dict: for cach
         """The reader of the arguments. Raises DefinitionError."""
         # A TypedDict, not a model: parameters may be named `json`, `copy` or `_id`, and the result is a dict.
         fields = {parameter.name: self._field(parameter) for parameter in self.signature.parameters}
-        record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
         named = zip(self.names, self.signature.parameters, strict=True)
         optional = frozenset(name for name, parameter in named if _has_default(parameter))
         try:
+            record: Any = TypedDict(f"{self.signature.name} arguments", fields)  # type: ignore[misc]  # dynamic
             types: TypeAdapter[Any] = TypeAdapter(with_config(ConfigDict(extra="forbid"))(record))
             return TypedReader(lambda: self.json_schema, "arguments", optional, types=types)
         except DefinitionError as error:

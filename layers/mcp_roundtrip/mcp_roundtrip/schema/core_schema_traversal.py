@@ -95,12 +95,13 @@ def option_json(value: Any, *, is_base64: bool = False) -> bytes:
 
 def limit_name(schema: CoreSchema) -> str | None:
     """Return the name of a limit that pydantic checks by a function: the type within has none, as a union."""
-    function = schema["function"]["function"]
-    if schema["type"] == "function-wrap":
-        name = getattr(function, "__name__", "")
-        return "pattern" if name == "_apply_constraint_with_incompatibility_info" else None
-    is_limit = isinstance(function, partial) and function.func.__module__.startswith("pydantic.")
-    return next(iter(function.keywords)) if is_limit else None
+    function = schema.get("function")
+    check = function.get("function") if isinstance(function, dict) else None
+    if getattr(check, "__name__", "") == "_apply_constraint_with_incompatibility_info":
+        return "pattern"
+    if schema.get("type") == "function-after" and isinstance(check, partial):
+        return next(iter(check.keywords)) if check.func.__module__.startswith("pydantic.") else None
+    return None
 
 
 # -- plain types

@@ -41,13 +41,12 @@ class JsonSchemaGenerator(GenerateJsonSchema):
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        if limits := _LIMITS.keys() & schema.get("metadata", {}).get("pydantic_js_updates", {}):
-            metadata = schema["metadata"]
-            updates = {**metadata["pydantic_js_updates"]}
-            given = {_LIMITS[name]: updates.pop(name) for name in limits}
-            updates |= {name: each for name, each in given.items() if isinstance(each, (int, float))}
-            schema = {**schema, "metadata": {**metadata, "pydantic_js_updates": updates}}
-        return super().generate_inner(schema)
+        made = super().generate_inner(schema)
+        for name in _LIMITS.keys() & schema.get("metadata", {}).get("pydantic_js_updates", {}):
+            limit = made.pop(name, None)
+            if isinstance(limit, (int, float)):
+                made[_LIMITS[name]] = limit
+        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

@@ -100,8 +100,8 @@ def syntax_problem(pattern: str) -> str | None:
         kind = str(token.lastgroup) if token else ""
         if token is None or (kind == "quantifier" and before not in _REPEATABLE):
             return (
-                f"has {pattern[at : at + 10]!r}, which ECMA-262 with the flag u does not have there; "
-                "write it as JavaScript reads it"
+                f"has {pattern[at : at + 10]!r}, which ECMA-262 with the flag u does not have there, or "
+                "engines read differently; write it as JavaScript reads it, with [ and - in a class escaped"
             )
         if kind == "nonlinear":
             return NONLINEAR

@@ -67,9 +67,6 @@ _JSON_KINDS: Final[Mapping[str, str]] = {
 _SCALARS: Final = (str, int, float, type(None))
 """Options of enumerations that pydantic finds by their JSON. It would not find a tuple, or a member."""
 
-_LIMITING: Final = ("function-after", "function-wrap")
-"""Types of core schemas that may be a limit of a union."""
-
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
 Accepts = Callable[[Any], bool]
@@ -95,9 +92,7 @@ def is_misread(schema: CoreSchema) -> bool:
     """Return whether pydantic's own validator may take true for 1, find no option by its JSON, or raise."""
     if schema["type"] == "union":
         return any(each["type"] == "bool" for _, each in children(schema))
-    if schema["type"] in _LIMITING:
-        return limit_name(schema) is not None
-    return not all(isinstance(each, _SCALARS) for each in options_of(schema))
+    return bool(limit_name(schema)) or not all(isinstance(each, _SCALARS) for each in options_of(schema))
 
 
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
@@ -137,7 +132,7 @@ class _Changes(Struct, frozen=True):
             case "tagged-union":
                 tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
-            case _ if kind in _LIMITING and limit_name(schema):
+            case _ if limit_name(original):
                 apply = partial(_apply_limit, schema["function"]["function"])
                 return {**schema, "function": {**schema["function"], "function": apply}}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
