@@ -93,6 +93,11 @@ def test_a_boolean_property_which_makes_clients_lose_every_tool_is_refused(membe
         raw({"type": "object", "properties": {"a": member, "b": {"items": True}}})
 
 
+def test_an_empty_enum_which_makes_clients_lose_every_tool_is_refused():
+    with pytest.raises(DefinitionError, match="no values"):
+        raw({"type": "object", "properties": {"a": {"items": {"enum": []}}}})
+
+
 @pytest.mark.parametrize("number", [10**400, math.inf])
 def test_a_number_that_javascript_reads_as_infinity_is_refused(number):
     with pytest.raises(DefinitionError, match=r"write .* numbers below"):

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from enum import Enum
 from typing import Annotated, Any, Literal, TypeVar, Union
 
 import jsonschema
@@ -137,6 +138,11 @@ def test_choices_are_described_in_their_order():
 def test_a_return_type_that_mixes_blocks_and_data_is_refused(annotation):
     with pytest.raises(DefinitionError, match=r"tool.*return either"):
         output_of(annotation)
+
+
+def test_a_return_type_with_an_enumeration_without_members_is_refused():
+    with pytest.raises(DefinitionError, match="no values"):
+        output_of(dict[str, Enum]).json_schema()
 
 
 @pytest.mark.parametrize("output", [UNANNOTATED, output_of(str | None), output_of(Any)])

@@ -321,9 +321,8 @@ mistakes(
         "a set of objects": lambda: tool(annotated(set[Point])),
         "a dict whose names are pairs": lambda: tool(annotated(dict[tuple[int, int], str])),
         "a schema of no object": lambda: raw({"type": "string"}),
-        "a schema in another dialect": lambda: raw(
-            {"type": "object", "$schema": "https://example.com/schema"}
-        ),
+        "a schema in another dialect": lambda: raw({"type": "object", "$schema": "https://example.com"}),
+        "a schema with an empty enumeration": lambda: raw({"type": "object", "enum": []}),
         "a property that is a boolean": lambda: raw({"type": "object", "properties": {"query": True}}),
         "a schema that leaves the document": lambda: raw(
             {"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}

@@ -13,7 +13,7 @@ from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.strict_json import is_portable_json
 from mcp_roundtrip.schema.input_validation import SchemaReader
-from mcp_roundtrip.schema.pattern_checks import check_patterns
+from mcp_roundtrip.schema.pattern_checks import check_for_clients
 from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
 from mcp_roundtrip.schema.validation_cost import check_cost
 
@@ -96,7 +96,7 @@ def _check(schema: dict[str, Any]) -> None:
     if not is_portable_json(schema):
         raise DefinitionError("input_schema is not JSON; write text, numbers below 1.8e308, lists and dicts")
     with named_errors(INPUT_SCHEMA):
-        check_patterns(schema)
+        check_for_clients(schema)
     check_cost(schema)
 
 

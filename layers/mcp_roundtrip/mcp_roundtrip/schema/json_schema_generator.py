@@ -12,7 +12,7 @@ from pydantic_core import core_schema
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol.strict_json import is_portable_json
 from mcp_roundtrip.schema.core_schema_traversal import option_json
-from mcp_roundtrip.schema.pattern_checks import check_patterns
+from mcp_roundtrip.schema.pattern_checks import check_for_clients
 from mcp_roundtrip.schema.subschemas import subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
 
@@ -155,7 +155,7 @@ def build_json_schema(
 ) -> dict[str, Any]:
     """Return the JSON Schema 2020-12 of a type, with `type` first. Raises DefinitionError."""
     schema = types.json_schema(by_alias=True, mode=mode, schema_generator=generator)
-    check_patterns(schema)
+    check_for_clients(schema)
     _remove_infinite_annotations(schema)
     if mode == "validation":
         check_cost(schema)

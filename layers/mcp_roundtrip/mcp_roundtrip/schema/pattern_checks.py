@@ -56,10 +56,12 @@ NOT_COMPILED: Final = (
 )
 
 
-def check_patterns(schema: Mapping[str, Any]) -> None:
-    """Raise DefinitionError for a pattern of a finite JSON Schema that clients or the engine cannot use."""
-    found = {pattern for node in subschemas(schema) for pattern in patterns_of(node)}
-    for pattern in sorted(found):
+def check_for_clients(schema: Mapping[str, Any]) -> None:
+    """Raise DefinitionError for a finite JSON Schema that clients, or the engine of patterns, cannot use."""
+    nodes = [*subschemas(schema)]
+    if any(node.get("enum") == [] for node in nodes):  # Ajv does not compile it
+        raise DefinitionError("an enumeration has no values; write one that has some")
+    for pattern in sorted({pattern for node in nodes for pattern in patterns_of(node)}):
         if problem := pattern_problem(pattern):
             raise DefinitionError(f"the pattern {pattern!r} {problem}")
 
