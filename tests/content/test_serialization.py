@@ -112,10 +112,11 @@ class Clean(BaseModel):
         (list[Any], [Reading(celsius=math.nan)]),
         (float | None, math.nan),
         (dict[str, int], {"\ud800": 1}),
+        pytest.param(list[int], [10**5000], id="5001 digits"),
     ],
 )
 def test_a_value_that_pydantic_would_replace_is_an_error(annotation, value):
-    with pytest.raises(UsageError, match=r"NaN|surrogate"):
+    with pytest.raises(UsageError, match=r"NaN|surrogate|digits"):
         output_of(annotation).dump(value)
 
 

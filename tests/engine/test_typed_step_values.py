@@ -259,6 +259,7 @@ class Login(BaseModel):
         ("1", Decimal | str, "becomes Decimal"),
         (["/a"], list[PurePosixPath | str], r"result\[0\] becomes PurePosixPath"),
         ({"1"}, set[Decimal | str], "it becomes another value"),
+        ({None: 1}, dict[str, int], "it becomes a dict with other keys"),
         ([1], Annotated[list[int], BeforeValidator(lambda value: [*value, 1])], "it becomes another value"),
         ("12:00", time_of_day | str, "in another way"),
         ([True], list[Literal[1]], "in another way"),

@@ -48,7 +48,7 @@ def round_trip(value: Any, annotation: Any) -> tuple[Any, Any]:
     Raises UsageError, which quotes no value, for a value that JSON cannot hold or that does not fit.
     """
     kind, is_untyped = type(value), _is_untyped(annotation)
-    is_long = kind is int and value.bit_length() > 64  # Python writes 4,300 digits at most
+    is_long = kind is int and value.bit_length() > 64  # JSON cannot hold more than 4,300 digits
     if kind in _PRIMITIVE and (is_untyped or kind is annotation) and not is_long:
         return value, value
     # A text of `Decimal | str` may be read back as a Decimal, so the whole type counts.

@@ -222,7 +222,9 @@ def _describe_difference(value: Any, result: Any) -> str:
             break
         path.append(path_step(name))
         value, result = parts[name], read[name]
-    became = type(result).__name__ if type(result) is not type(value) else "another value"
+    became = type(result).__name__
+    if type(result) is type(value):
+        became = "a dict with other keys" if isinstance(result, dict) else "another value"
     return f"{format_location('result', path) if path else 'it'} becomes {became}"
 
 

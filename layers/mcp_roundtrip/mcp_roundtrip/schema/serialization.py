@@ -167,6 +167,8 @@ def locate_iterator(value: Any, root: str) -> str:
 def _describe(value: Any) -> str:
     if isinstance(value, float):
         return "NaN or Infinity"
+    if isinstance(value, int):
+        return "an integer of more than 4,300 digits"
     if isinstance(value, str):
         return "half of a surrogate pair"
     if isinstance(value, bytes):
