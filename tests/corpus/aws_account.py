@@ -39,7 +39,7 @@ def private_key(number: int) -> ec.EllipticCurvePrivateKey:
 
 @dataclass
 class Fault:
-    """How calls of an operation fail: with an error of AWS, or without a response (status 0)."""
+    """How calls of an operation fail."""
 
     service: str
     operation: str
@@ -50,8 +50,6 @@ class Fault:
     skip: int = 0
     """The calls before them that succeed."""
     failed: int = 0
-    is_done: bool = False
-    """Whether the operation takes effect nevertheless: only its response is lost."""
 
 
 @dataclass
@@ -118,11 +116,8 @@ class Account:
         self.calls.append({"aws": f"{service}:{operation}", **shown})
         fault = self._next_fault(service, operation)
         if fault is not None:
-            if fault.is_done:
-                self._answer(service, operation, parameters, body)
             self.calls[-1]["fails"] = fault.code
-            refusal = ServiceFault(fault.code, "the corpus asked for it", fault.status)
-            return refusal.response() if fault.status else None
+            return ServiceFault(fault.code, "the corpus asked for it", fault.status).response()
         answer = self._answer(service, operation, parameters, body)
         if answer.status >= 400:
             self.calls[-1]["fails"] = json.loads(answer.body).get("__type", answer.status)
@@ -154,16 +149,10 @@ class Account:
 
     def _invoke(self, parameters: dict[str, Any]) -> Response:
         function, event = parameters["FunctionName"], parameters["Payload"]
-        if function not in self.functions:
-            return Response(404, (("x-amzn-errortype", "ResourceNotFoundException"),), b"{}")
         if parameters.get("InvocationType") == "Event":
             self.invocations.append((function, event))
             return Response(202)
-        try:
-            answer = self.functions[function](event, parameters.get("ClientContext"))
-        except Exception as error:
-            failure = {"errorType": type(error).__name__, "errorMessage": str(error)}
-            return Response(200, (("x-amz-function-error", "Unhandled"),), json.dumps(failure).encode())
+        answer = self.functions[function](event, parameters.get("ClientContext"))
         return Response(200, body=json.dumps(answer).encode())
 
 

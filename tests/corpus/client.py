@@ -36,9 +36,9 @@ class Client:
     def another(self, **changes: Any) -> Client:
         return replace(self, **changes)
 
-    def restart(self, **settings: str) -> None:
-        """Reach the function in a new execution environment, with other settings if they are given."""
-        self.function = self.function.another_environment(**settings)
+    def restart(self) -> None:
+        """Reach the function in a new execution environment."""
+        self.function = self.function.another_environment()
 
     def open(self) -> None:
         if not self.kind.is_legacy:

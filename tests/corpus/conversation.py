@@ -95,7 +95,7 @@ class Conversation:
         if PARKED in meta:
             return self._continue_parked(meta[PARKED], result)
         if keys := _KEY.findall(_text(result)):
-            return self._answer_as_model(result, keys)
+            return self._answer_as_model(keys)
         return None
 
     def _next_round(self, result: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -175,12 +175,12 @@ class Conversation:
         if "url" in parked:
             self.use_page(parked["url"])
         elif keys := _KEY.findall(_text(result)):
-            return self._answer_as_model(result, keys)
+            return self._answer_as_model(keys)
         else:
             self.world.notes["paid"] = True
         return self.call()
 
-    def _answer_as_model(self, result: Mapping[str, Any], keys: list[str]) -> dict[str, Any]:
+    def _answer_as_model(self, keys: list[str]) -> dict[str, Any]:
         how, self.answer = self.answer, "accept"
         for key in keys:
             form = (

@@ -1,9 +1,9 @@
 """The functions of a case, on Lambda as far as they can tell, and the record of what they did.
 
 Events go in through the handlers, and settings through environment variables. Out come the return values, the
-calls to AWS, and the lines on stdout. Only this module names something inside the layer: how the ports of an
-execution environment are made, and the observer of a process, because several functions share this process;
-and where requests to AWS and to the issuer are sent, because HTTP would take most of the time.
+calls to AWS, and the lines on stdout. Only this module replaces something inside the layer: how the ports of
+an execution environment are made, and the observer of a process, because several functions share this
+process; and where requests to AWS and to the issuer are sent, because HTTP would take most of the time.
 """
 
 from __future__ import annotations
@@ -152,10 +152,9 @@ class Function:
     def _observer(self) -> Any:
         return cache(wiring.observer.__wrapped__)
 
-    def another_environment(self, **settings: str) -> Function:
-        """Return the function in a new execution environment, with other settings if they are given."""
-        environment = {name: value for name, value in {**self.environment, **settings}.items() if value}
-        return Function(self.world, self.make, self.name, environment)
+    def another_environment(self) -> Function:
+        """Return the function in a new execution environment."""
+        return Function(self.world, self.make, self.name, self.environment)
 
     def request(self, event: Any, described: Mapping[str, Any]) -> Any:
         return self.world.record(described, lambda: self._run("lambda_handler", event, self.time_s))

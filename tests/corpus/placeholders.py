@@ -44,12 +44,11 @@ _MODULE = re.compile(r"^(?:\w+\.)+(?=\w+)")
 _PLACE = re.compile(r"(?<![\w./\[\]-])[\w./\[\]-]{1,200}\.py:\d+")
 """A line of a file, which may be below a folder whose name the log redacts."""
 
-_CANDIDATE = re.compile(r"[\w-]{10}|\.py:|<style>|http://127\.")
+_CANDIDATE = re.compile(r"[\w-]{10}|\.py:|<style>")
 """What every text has that one of these patterns may match."""
 
 _NUMBERED = re.compile(r" \d+>")
 _STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
-_PORT = re.compile(r"http://127\.0\.0\.1:\d+")
 _CENTURY = 10.0**8
 """Seconds around the beginning of a case within which a number is a time."""
 
@@ -130,7 +129,7 @@ class Placeholders:
             text = pattern.sub(partial(self._replacement, kind), text)
         text = _ISO.sub(_iso_time, text)
         text = _NUMBER.sub(lambda found: str(_time(int(found[0]))), text)
-        text = _PLACE.sub("<line>", _STYLE.sub("<style>", _PORT.sub("<endpoint>", text)))
+        text = _PLACE.sub("<line>", _STYLE.sub("<style>", text))
         if len(text) > LONGEST:
             digest = hashlib.sha256(_NUMBERED.sub("", text).encode("utf-8", "replace")).hexdigest()[:12]
             return f"<{len(text)} characters, beginning {text[:60]!r}, digest {digest}>"
