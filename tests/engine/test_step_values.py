@@ -179,7 +179,6 @@ CARRIED = [
     (bool | bytes, st.booleans() | st.binary()),
     (Planet, st.sampled_from(Planet)),
     (dict[str, float | str], st.just({"a": 1})),
-    (list[Annotated[int | Literal["a"], Field(ge=1)]], st.just(["a", 1])),
     (dict[Planet, list[Planet]], st.dictionaries(st.just(Planet.MARS), st.just([*Planet]))),
     (Literal[b"a", Planet.EARTH], st.sampled_from([b"a", Planet.EARTH])),
     (Aliased | Unset | bool, st.booleans() | st.builds(Aliased, other=st.integers())),

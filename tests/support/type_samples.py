@@ -200,7 +200,6 @@ ZOO: dict[str, Any] = {
     "NewType": Id,
     "lax int": Annotated[int, Field(strict=False)],
     "limits": Annotated[int, Field(ge=1, lt=5)],
-    "limit of a union": Annotated[int | Literal["a"], Field(ge=1)],
     "multiple": Annotated[int, Field(multiple_of=3)],
     "fraction": Annotated[float, Field(multiple_of=0.25)],
     "Decimal": Decimal,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from functools import partial
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -91,17 +90,6 @@ def option_json(value: Any, *, is_base64: bool = False) -> bytes:
     bytes_mode: Any = "base64" if is_base64 else "utf8"
     written = to_jsonable_python(value, bytes_mode=bytes_mode, fallback=repr, inf_nan_mode="strings")
     return canonical_json(written)
-
-
-def limit_name(schema: CoreSchema) -> str | None:
-    """Return the name of a limit that pydantic checks by a function: the type within has none, as a union."""
-    function = schema.get("function")
-    check = function.get("function") if isinstance(function, dict) else None
-    if getattr(check, "__name__", "") == "_apply_constraint_with_incompatibility_info":
-        return "pattern"
-    if schema.get("type") == "function-after" and isinstance(check, partial):
-        return next(iter(check.keywords)) if check.func.__module__.startswith("pydantic.") else None
-    return None
 
 
 # -- plain types

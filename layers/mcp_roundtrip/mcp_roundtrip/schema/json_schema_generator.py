@@ -30,23 +30,12 @@ _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
 }
 """Type of a dict's keys -> schema of the names in the JSON object."""
 
-_LIMITS: Final = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-"""Limits as pydantic writes them for a union -> keywords of JSON Schema."""
-
 
 class JsonSchemaGenerator(GenerateJsonSchema):
     """Keeps only titles that the author wrote: a title `Name` for `name` costs the model tokens."""
 
     # A default that JSON cannot hold is left out of the schema, without a warning.
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
-
-    def generate_inner(self, schema: Any) -> JsonSchemaValue:
-        made = super().generate_inner(schema)
-        for name in _LIMITS.keys() & schema.get("metadata", {}).get("pydantic_js_updates", {}):
-            limit = made.pop(name, None)
-            if isinstance(limit, (int, float)):
-                made[_LIMITS[name]] = limit
-        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

@@ -32,7 +32,6 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     children,
     definitions_of,
     dereference,
-    limit_name,
     option_json,
     options_of,
     transform,
@@ -89,10 +88,10 @@ def typed_validator(
 
 
 def is_misread(schema: CoreSchema) -> bool:
-    """Return whether pydantic's own validator may take true for 1, find no option by its JSON, or raise."""
+    """Return whether pydantic's own validator may take true for 1 here, or finds no option by its JSON."""
     if schema["type"] == "union":
         return any(each["type"] == "bool" for _, each in children(schema))
-    return bool(limit_name(schema)) or not all(isinstance(each, _SCALARS) for each in options_of(schema))
+    return not all(isinstance(each, _SCALARS) for each in options_of(schema))
 
 
 def read_typed(validator: SchemaValidator, text: str, root: str) -> Any:
@@ -132,9 +131,6 @@ class _Changes(Struct, frozen=True):
             case "tagged-union":
                 tags = [tag for tag in schema["choices"] if isinstance(tag, Enum)]
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
-            case _ if limit_name(original):
-                apply = partial(_apply_limit, schema["function"]["function"])
-                return {**schema, "function": {**schema["function"], "function": apply}}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
                 return _wrapped(partial(_read_nested, kind), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
@@ -195,14 +191,6 @@ def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
         return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))
     except PydanticUserError:
         return None
-
-
-def _apply_limit(limit: Callable[..., Any], value: Any, *read: Any) -> Any:
-    """Apply a limit of a union. As in a JSON Schema, values of other types have none, such as None."""
-    try:
-        return limit(value, *read)
-    except TypeError:
-        return value
 
 
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from enum import Enum
+from functools import partial
 from inspect import isclass
 from typing import Any, Final
+
+from pydantic_core import PydanticKnownError
 
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.schema.core_schema_traversal import (
@@ -17,7 +21,6 @@ from mcp_roundtrip.schema.core_schema_traversal import (
     children,
     definitions_of,
     dereference,
-    limit_name,
     option_json,
     options_of,
 )
@@ -32,8 +35,11 @@ _NEVER_HASHABLE: Final = frozenset({"list", "set", "dict", "typed-dict"})
 _NEVER_TEXT: Final = _NEVER_HASHABLE | {"frozenset", "tuple", "named-tuple", "model", "dataclass", "none"}
 """Types of core schemas that no set can hold, and to which no name of a JSON object is converted."""
 
-_WITH_OWN_LIMITS: Final = _NEVER_HASHABLE | {"str", "int", "float", "bool", "frozenset", "tuple"}
-"""Types of core schemas that pydantic gives the limits that such values can have."""
+_SAMPLES: Final[Mapping[str, Any]] = {
+    **{"none": None, "bool": False, "int": 0, "float": 0.0, "str": ""},
+    **{"list": [], "dict": {}, "set": set(), "tuple": ()},
+}
+"""Types of core schemas -> a value, to which a limit can be applied, or not."""
 
 
 def refuse_unusable(schema: CoreSchema, noun: str = "member") -> None:
@@ -73,9 +79,8 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
             return _items_problem(dereference(schema.get("items_schema", {}), definitions))
-        case "function-after" if (kind := schema["schema"]["type"]) in _WITH_OWN_LIMITS:
-            if limit := limit_name(schema):
-                return f"{kind} has no limit {limit}; write it at a type that has it, or leave it out"
+        case "function-after" if isinstance(limit := schema["function"]["function"], partial):
+            return _limit_problem(limit, schema["schema"], definitions)
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
@@ -89,6 +94,30 @@ def _limits_problem(schema: CoreSchema) -> str | None:
             continue
         if low > high or least == "gt" or most == "lt":
             return f"no value has {least}={low} and {most}={high}; write limits that leave values"
+    return None
+
+
+def _limit_problem(
+    limit: partial[Any], schema: CoreSchema, definitions: Mapping[str, CoreSchema]
+) -> str | None:
+    """Return which values of a type raise TypeError in pydantic's function for a limit, or None."""
+    if not limit.func.__module__.startswith("pydantic."):
+        return None
+    schema = dereference(schema, definitions)
+    if schema["type"] in ("union", "nullable"):
+        members = [each for _, each in children(schema)]
+        members += [{"type": "none"}] if schema["type"] == "nullable" else []
+        problems = (_limit_problem(limit, each, definitions) for each in members)
+        return next(filter(None, problems), None)
+    kind = schema["type"]
+    for sample in options_of(schema) or [_SAMPLES[each] for each in _SAMPLES if each == kind]:
+        try:
+            with suppress(PydanticKnownError):  # the sample is beyond the limit
+                limit(sample)
+        except TypeError:
+            name, value = next(iter(limit.keywords)), type(sample).__name__
+            remedy = "write it at the type that it limits, as in Annotated[int, Field(ge=1)] | None"
+            return f"{name}= cannot limit {value}; {remedy}"
     return None
 
 
