@@ -9,9 +9,8 @@ from mcp_roundtrip_tools.call.terminal import Terminal
 from mcp_roundtrip_tools.invoke.command import main
 from support.interpreters import output_of
 from support.project import ROOT
-from support.sample_events import DONE, EVENTS, ONE_OF_EACH, STABLE, Outcome, function_of, outcome
+from support.sample_events import EVENTS
 from support.served_application import serve
-from tools.invoke.conftest import Invoke
 
 TEMPLATE = ROOT / "template.yaml"
 
@@ -34,25 +33,6 @@ def saved(tmp_path):
 
 def port_of(app):
     return app.url("").rpartition(":")[2]
-
-
-@pytest.mark.parametrize("file", ONE_OF_EACH.values())
-def test_an_event_of_each_function_has_its_outcome(file, app, capsys):
-    given = [function_of(file), "--event", str(EVENTS / file), "--port", port_of(app)]
-    assert main([*given, "--template", str(TEMPLATE)]) == 0
-    written = capsys.readouterr()
-    response = json.loads(written.out.splitlines()[-1])  # the stand-ins of the run print in this process
-    assert outcome(response) == STABLE[file]
-    words = written.err.splitlines()[0].split()
-    assert (words[1], words[-1]) == (f"local_{function_of(file)}", port_of(app))
-
-
-def test_the_run_accepts_the_state_of_its_round(app, saved, capsys):
-    invoke, call = Invoke(TEMPLATE, int(port_of(app)), capsys), EVENTS / "weather/call.json"
-    saved.write_text(json.dumps(invoke("weather", "-e", call)))
-    answers = json.dumps({"place": "Hyderabad, Telangana, India"})
-    done = invoke("weather", "-e", call, "--round", saved, "--answers", answers)
-    assert outcome(done) == Outcome(200, DONE)
 
 
 def test_a_run_of_another_application_is_not_asked(app, tmp_path, capsys):
