@@ -182,19 +182,6 @@ def test_a_name_leaves_space_for_the_name_of_the_server_and_a_message_names_few_
     assert len(problem) < 700
 
 
-def test_a_mistake_in_a_schema_is_named_by_the_option_that_has_it():
-    server = Server("x")
-
-    @server.tool(input_schema={"type": "object", "properties": {"a": {"type": "strin"}}})
-    def find(arguments: dict[str, Any]) -> str:
-        return "never"
-
-    with pytest.raises(DefinitionError, match=r"^find: input_schema\.properties\.a\.type: "):
-        server.check_definitions()
-    with pytest.raises(DefinitionError, match=r"^find: input_schema\.properties\.a\.type: "):
-        server.tools["find"].parameters.validate({})
-
-
 def test_a_decorator_takes_the_context_and_the_parameters_by_name():
     def order(ctx: Context, item: str) -> str: ...
 

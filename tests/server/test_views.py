@@ -67,18 +67,6 @@ def pages(client, method="tools/list"):
     return first, client.result(method, cursor=first.get("nextCursor"))
 
 
-def test_the_list_names_views_and_the_tool_for_views_only_to_clients_that_show_them(client):
-    def listed(client):
-        return {tool["name"]: tool.get("_meta") for page in pages(client) for tool in page["tools"]}
-
-    def view(uri):
-        return {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
-
-    own = {"order": view(QUESTIONS), "forecast": view("ui://shop/forecast"), "plain": None}
-    assert listed(client) == {**own, "answer_questions": {"ui": {"visibility": ["app"]}}}
-    assert listed(client.by(capabilities={}).connected()) == dict.fromkeys(own)
-
-
 @pytest.mark.parametrize("capabilities", [APPS, {}], ids=["shows views", "shows none"])
 @pytest.mark.parametrize("method", ["server/discover", "tools/list"])
 def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, capabilities):
@@ -113,16 +101,6 @@ def test_a_tool_with_a_view_of_its_authors_own_is_not_asked_in_a_view():
         return ctx.elicit("count", "How many?", int)
 
     assert app(own).call_error("shown")["code"] == -32021
-
-
-def test_a_tool_with_a_visibility_and_no_view_of_its_own_is_asked_in_a_view(through_door):
-    one = Server("one", channels=("app",))
-    one.tool("buy", meta={"ui": {"visibility": ["model"]}})(order)
-    client = app(one, through_door=through_door)
-    [listed, _] = client.result("tools/list")["tools"]
-    assert listed["_meta"]["ui"] == {"visibility": ["model"], "resourceUri": QUESTIONS}
-    asked = client.result("tools/call", name="buy", arguments={"item": "lamps"})
-    assert asked["_meta"]["mcp-roundtrip/questions"]["requests"].keys() == {"count"}
 
 
 def test_a_view_with_a_visibility_may_have_five_megabytes(through_door):
