@@ -42,9 +42,11 @@ def problem_lines(validator: CompiledSchema, value: Any, root: str) -> list[str]
     return first_lines(f"{format_location(root, path)}: {problem}" for path, problem in problems)
 
 
-_UNKNOWN: Final = "Input does not fit the schema; leave out members and items that the schema does not have"
-_TOO_LARGE: Final = "Input does not fit the schema, and is too large to say where; send less at once"
-"""Problems without a place: `unevaluatedProperties` beside alternatives; no work is left."""
+_WITHOUT_PLACE: Final = (
+    "Input does not fit the schema; leave out members and items that the schema does not have, or send less "
+    "at once"
+)
+"""The problem of `unevaluatedProperties`, and of a value for which no work is left."""
 
 _TYPE_KEYWORDS: Final = ("type", "enum", "const", "falseSchema")
 
@@ -111,7 +113,7 @@ class Explanation(Struct, eq=False):
                 yield problem
         self.open_places.discard(key)
         if not found:
-            yield place.path, _UNKNOWN if self.work_left > 0 else _TOO_LARGE
+            yield place.path, _WITHOUT_PLACE
 
     def _errors(self, place: _Place) -> list[ValidationError]:
         """Return the errors of a value by a subschema; none if no work is left."""
@@ -137,17 +139,11 @@ class Explanation(Struct, eq=False):
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
                 yield from self._alternatives([self._resolved(each) for each in places])
-            case "unevaluatedProperties", {"unexpected": names} if self._operand(place) is False:
-                yield from self._unknown(names, path)
-            case (("contains" | "not" | "unevaluatedProperties" | "unevaluatedItems"), _):
+            case (("contains" | "not"), _):  # as the author wrote it, not as the copy has it
                 keyword = place.pointer.rpartition("/")[2]  # may be minContains
-                yield path, keyword_text(keyword, self._operand(place))
+                yield path, keyword_text(keyword, resolve(self.validator.schema, place.pointer))
             case _:
                 yield path, _text(error)
-
-    def _operand(self, place: _Place) -> Any:
-        """Return the operand of a keyword as the author wrote it, not as the copy has it."""
-        return resolve(self.validator.schema, place.pointer)
 
     def _unknown(self, names: Iterable[str], path: ValuePath) -> Iterator[Problem]:
         problem = unknown_text(self.root, (*path, ""))
@@ -216,11 +212,7 @@ def _text(error: ValidationError) -> str:
 
 
 def _without_consequences(errors: list[ValidationError]) -> list[ValidationError]:
-    """Leave out other errors of a value of the wrong type. Unknown members come last.
-
-    An invalid member counts as unevaluated, too.
-    """
-    errors = [each for each in errors if not each.kind.name.startswith("unevaluated")] or errors
+    """Leave out other errors of a value of the wrong type. Unknown members come last."""
     of_type: dict[tuple[str | int, ...], ValidationError] = {}
     for error in sorted(errors, key=lambda each: each.kind.name != "type"):
         if error.kind.name in _TYPE_KEYWORDS:  # an enum says more than its type

@@ -135,12 +135,10 @@ def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
     targets = {str(node.get("$ref")) for node in subschemas(copied)}
     # A reference may lead into alternatives, which are moved.
     moved = {each: resolve(copied, each) for each in targets if re.search("/(any|one)Of/", each)}
-    nodes = [*subschemas(copied)]
-    dependent = _DEPENDENT if any(keyword in node for node in nodes for keyword in _GROUPS) else ()
-    for node in nodes:
+    for node in [*subschemas(copied)]:
         if node.get("$ref") in moved:
             node["$ref"] = f"#/$defs/{escaped(node['$ref'])}"
-        for keyword in (*_NOT_EXPLAINED, *dependent):
+        for keyword in _NOT_EXPLAINED:
             node.pop(keyword, None)
         checks = [{"not": {"not": {keyword: node.pop(keyword)}}} for keyword in _GROUPS if keyword in node]
         if checks:
@@ -154,11 +152,8 @@ MAX_ERRORS: Final = 40_000
 """The most errors that are collected, of 1 KB and a copy of the invalid part each."""
 
 _GROUPS: Final = ("anyOf", "oneOf")
-_NOT_EXPLAINED: Final = ("description", "examples", "$id", "id")
-"""Keywords that no error needs."""
-
-_DEPENDENT: Final = ("unevaluatedProperties", "unevaluatedItems")
-"""Keywords that depend on the alternatives beside them."""
+_NOT_EXPLAINED: Final = ("unevaluatedProperties", "unevaluatedItems", "description", "examples", "$id", "id")
+"""Keywords that depend on the alternatives beside them, or that no error needs."""
 
 _IN_ERRORS: Final = ("enum", "const", "pattern", "not")
 """Keywords whose operand an error contains."""
