@@ -8,7 +8,7 @@ import pytest
 from mcp_roundtrip import Server
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.protocol.http import HttpRequest
-from support.deployment import Deployment
+from support.deployment import Deployment, legacy
 
 ICON = {
     "src": "data:image/png;base64,iVBORw0KGgo=",
@@ -42,9 +42,10 @@ DEPLOYED = {
     "front door": {"server": owner, "through_door": True, "door_options": OPTIONS},
 }
 """A function, and a front door whose owner has none of the options."""
+each_deployment = pytest.mark.parametrize("deployed", DEPLOYED)
 
 
-@pytest.mark.parametrize("deployed", DEPLOYED)
+@each_deployment
 def test_only_discovery_and_the_server_card_have_the_icons_and_the_website(deployed):
     client = Deployment(**DEPLOYED[deployed], replaced_settings={"server_card": "com.example/shop"})
     info = client.result("server/discover")["_meta"][META_SERVER_INFO]
@@ -59,3 +60,12 @@ def test_only_discovery_and_the_server_card_have_the_icons_and_the_website(deplo
         assert result["_meta"][META_SERVER_INFO] == {"name": name, "version": "1.0.0"}, method
     card = json.loads(client.respond(HttpRequest("GET", {}, "", path="/mcp/server-card")).body)
     assert {member: card[member] for member in BRANDING} == BRANDING
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
+@each_deployment
+def test_initialize_has_the_icons_and_the_website(version, deployed):
+    client = legacy(**DEPLOYED[deployed])
+    params = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    info = client.result("initialize", **params)["serverInfo"]
+    assert info == {"name": info["name"], "version": "1.0.0", **BRANDING}

@@ -4,12 +4,15 @@ import json
 from itertools import permutations
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip import Context
 from mcp_roundtrip.protocol.capabilities import ELICITATION_FORM, ELICITATION_URL, declares
+from mcp_roundtrip.protocol.constants import META_CLIENT_INFO
 from mcp_roundtrip.server.options import Fallback
+from mcp_roundtrip_testing import Player
 from support.client_requests import accepted, text
 from support.deployment import Deployment, legacy
 from support.servers import server_of
@@ -81,3 +84,18 @@ def test_a_lenient_tool_takes_the_answers_of_a_model_and_drops_unknown_arguments
     lenient = Deployment(server(channels=("model", "default"), lenient_arguments=True), capabilities={})
     sent = {"item": "apples", "colour": "red", "input_responses": {"amount": 3}}
     assert lenient.post_call("order", sent)["result"]["structuredContent"]["amount"] == 3
+
+
+@pytest.mark.parametrize("name", ["copilot-cli", "codex-mcp-client"])
+def test_only_clients_that_fail_without_it_get_the_elicitation_id_that_the_revision_removed(name):
+    def approve(ctx: Context) -> str:
+        ctx.elicit_url("page", "Look.", "https://x.test", done=lambda: True)
+        return "done"
+
+    def asked_by(client):
+        meta = {META_CLIENT_INFO: {"name": client, "version": "1.0"}}
+        return Player(server_of(approve), meta=meta).call("approve").asked["page"]
+
+    asked = asked_by("another")
+    assert asked_by(name) == {**asked, "params": {**asked["params"], "elicitationId": "page"}}
+    assert "elicitationId" not in asked["params"]

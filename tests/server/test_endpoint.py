@@ -6,7 +6,8 @@ from base64 import b64encode
 import pytest
 
 from mcp_roundtrip import Context, Server
-from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION
+from mcp_roundtrip.auth.callers import AuthMode
+from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
@@ -30,6 +31,15 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 
 
 @pytest.mark.parametrize(
+    ("method", "auth", "status"),
+    [("GET", AuthMode.JWT, 405), ("POST", AuthMode.JWT, 401), ("POST", AuthMode.NONE, 400)],
+)
+def test_an_unreadable_body_is_refused_after_the_http_method_and_the_caller(method, auth, status):
+    event = http_event("!!!", method=method, base64=True)
+    assert response_of(client.by(mode=auth).invoke(event)).status == status
+
+
+@pytest.mark.parametrize(
     ("body", "headers", "refusal"),
     [
         (message("tools/unknown"), {}, (404, -32601)),
@@ -42,6 +52,13 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 )
 def test_what_is_missing_or_not_served_is_refused_with_the_status_that_it_has(body, headers, refusal):
     assert refused(client.send(body, **headers)) == refusal
+
+
+@pytest.mark.parametrize("version", [PROTOCOL_VERSION, f" {PROTOCOL_VERSION} ", None])
+def test_a_notification_is_accepted_without_a_body(version):
+    body = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+    response = client.send(body, mcp_protocol_version=version)
+    assert (response.status, response.body) == (202, "")
 
 
 @pytest.mark.parametrize(

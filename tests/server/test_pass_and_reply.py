@@ -3,7 +3,9 @@
 from contextlib import suppress
 from typing import Any
 
-from mcp_roundtrip import Context, Elicit, Retry, Server, StepFailed
+import pytest
+
+from mcp_roundtrip import Context, Drift, Elicit, Retry, Server, StepFailed
 from mcp_roundtrip.internal_errors import KeyServiceError
 from mcp_roundtrip_testing import WITH_TASKS, FakeClock, Player
 from support.client_requests import next_round, text
@@ -92,6 +94,32 @@ def test_a_key_service_error_for_a_link_is_an_internal_error_even_if_the_tool_ca
     client = Deployment(server_of(link), user=None, replaced_ports={"links": failing})
     assert client.call_error("link")["code"] == -32603
     assert client.failures[0] == "state_unavailable"
+
+
+@pytest.mark.parametrize(
+    ("steps", "named"), [(["reserve", "pay"], "reserve, pay."), ("abcdef", "a, b, c, d, e, ….")]
+)
+def test_drift_names_the_key_and_some_steps_in_the_error_and_the_key_in_the_log(steps, named):
+    def build(message: str) -> Server:
+        def tool(ctx: Context) -> str:
+            ctx.elicit("which", message, str)
+            for step in steps:
+                ctx.step(step, int)
+            return ctx.elicit("more", "More?", str)
+
+        return server_of(tool)
+
+    builds = [build("Which?"), build("Which?"), build("Which one?")]
+    playing = Player(lambda: builds.pop(0))
+    drifted = playing.call("tool").answer(which="a").answer(more="b")
+    assert drifted.error["code"] == -32603
+    assert "'which'" in drifted.error["message"]
+    assert "message" in drifted.error["message"]
+    assert f"is repeated: {named}" in drifted.error["message"]
+    assert drifted.error["data"] == {"changedKey": "which"}
+    ((event, error),) = playing.observer.failures
+    assert event == "drift"
+    assert isinstance(error, Drift)
 
 
 def test_a_call_that_a_release_ends_in_a_tool_error_names_the_steps_that_a_new_call_repeats():

@@ -14,7 +14,7 @@ from support.deployment import Deployment
 from support.skills import matches, skill_file, with_manifest, write_skills
 
 OPEN, ADMIN = "skill://acme/refunds/SKILL.md", "skill://admin/SKILL.md"
-PICTURE = "skill://acme/refunds/files/a.png"
+PICTURE, NESTED = "skill://acme/refunds/files/a.png", "skill://acme/refunds/files/audit/SKILL.md"
 FILES = {
     "acme/refunds/SKILL.md": "\ufeff" + skill_file("refunds", "Refund an order.", "license: MIT"),
     "acme/refunds/files/a.png": b"\x89PNG",
@@ -101,6 +101,19 @@ def test_a_skill_with_scopes_needs_them(deployment, admin, method):
     assert deployment.by(scopes=("other",)).request(method, uri=uri).status == 403
     result = admin.result(method, uri=uri)
     assert result.get("cacheScope", "private") == "private"
+
+
+def test_lists_of_skills_and_of_directories_have_pages(tmp_path):
+    small, directory = serving(tmp_path / "small", page_size=1), {"uri": "skill://acme/refunds"}
+    first = small.result("resources/directory/read", **directory)
+    second = small.result("resources/directory/read", **directory, cursor=first["nextCursor"])
+    assert [each["name"] for each in (*first["resources"], *second["resources"])] == ["SKILL.md", "files"]
+    assert "nextCursor" not in second
+    listed = small.result("skills/list")
+    assert [each["uri"] for each in listed["skills"]] == [OPEN]
+    following = small.result("skills/list", cursor=listed["nextCursor"])
+    assert [each["uri"] for each in following["skills"]] == [NESTED]
+    assert small.error("skills/list", cursor="1.x")["code"] == -32602
 
 
 def link_to(target):

@@ -1,11 +1,13 @@
 """The ids of tasks, which are unguessable and known to their callers only, and tasks of changed builds."""
 
 import re
+from typing import ClassVar
 
 import pytest
+from pydantic import BaseModel, field_validator
 
 from mcp_roundtrip import AsyncContext, Context, Elicit, Server
-from mcp_roundtrip_testing import Player
+from mcp_roundtrip_testing import WITH_TASKS, Player
 from support.client_requests import FORMS, TASKS, refused
 from support.deployment import Deployment
 from support.task_tools import run_step
@@ -148,6 +150,33 @@ def test_a_task_that_has_ended_acknowledges_what_comes_late_and_stays_as_it_is(d
     for method in METHODS:
         assert deployment.result(method, taskId=task_id, inputResponses={})["resultType"] == "complete"
     assert deployment.poll(task_id) == ended
+
+
+def test_an_answer_that_a_new_build_refuses_is_replaced_by_the_next_one():
+    class Size(BaseModel):
+        cpus: int
+        is_limited: ClassVar[bool] = False
+
+        @field_validator("cpus")
+        @classmethod
+        def check(cls, cpus: int) -> int:
+            if cls.is_limited and cpus > 4:
+                raise ValueError("at most 4")
+            return cpus
+
+    def provision(ctx: Context) -> int:
+        ctx.run_as_task()
+        size = ctx.elicit("size", "How large?", Size)
+        ctx.elicit("sure", "Sure?", bool)
+        return size.cpus
+
+    built = Server("rules")
+    built.tool(task="required")(provision)
+    asked = Player(built, WITH_TASKS).call("provision").task.answer(size={"cpus": 8})
+    Size.is_limited = True
+    refused_one = asked.answer(sure=True)
+    assert "at most 4" in refused_one.question("size")
+    assert refused_one.answer(size={"cpus": 2}).structured == 2
 
 
 def test_a_default_that_a_new_build_takes_for_an_answered_question_counts_in_the_next_pass():

@@ -67,6 +67,18 @@ def pages(client, method="tools/list"):
     return first, client.result(method, cursor=first.get("nextCursor"))
 
 
+def test_the_list_names_views_and_the_tool_for_views_only_to_clients_that_show_them(client):
+    def listed(client):
+        return {tool["name"]: tool.get("_meta") for page in pages(client) for tool in page["tools"]}
+
+    def view(uri):
+        return {"ui": {"resourceUri": uri}, "ui/resourceUri": uri}
+
+    own = {"order": view(QUESTIONS), "forecast": view("ui://shop/forecast"), "plain": None}
+    assert listed(client) == {**own, "answer_questions": {"ui": {"visibility": ["app"]}}}
+    assert listed(client.by(capabilities={}).connected()) == dict.fromkeys(own)
+
+
 @pytest.mark.parametrize("capabilities", [APPS, {}], ids=["shows views", "shows none"])
 @pytest.mark.parametrize("method", ["server/discover", "tools/list"])
 def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, capabilities):
