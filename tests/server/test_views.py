@@ -79,6 +79,15 @@ def test_the_list_names_views_and_the_tool_for_views_only_to_clients_that_show_t
     assert listed(client.by(capabilities={}).connected()) == dict.fromkeys(own)
 
 
+def test_a_client_that_shows_every_question_itself_has_no_tool_for_views():
+    client = app(capabilities={**APPS, "elicitation": {"form": {}, "url": {}}})
+    assert [tool["name"] for page in pages(client) for tool in page["tools"]] == [
+        "order",
+        "forecast",
+        "plain",
+    ]
+
+
 @pytest.mark.parametrize("capabilities", [APPS, {}], ids=["shows views", "shows none"])
 @pytest.mark.parametrize("method", ["server/discover", "tools/list"])
 def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, capabilities):
