@@ -29,6 +29,20 @@ def test_an_endless_call_ends_before_clients_give_up():
     assert "another page" in rounds[-1].text
 
 
+def test_a_call_that_asks_what_no_task_can_ask_does_not_become_one_when_its_rounds_are_over():
+    asking = Server("asking", namespaced_requests=True)
+
+    @asking.tool(task="optional")
+    def approve(ctx: Context) -> None:
+        for number in range(9):
+            ctx.request(f"q{number}", "com.example/approval", {})
+
+    capabilities = {"extensions": {**WITH_TASKS["extensions"], "com.example/approval": {}}}
+    play = Player(asking, capabilities=capabilities, ports={"max_rounds": 2}).call("approve", q0={}, q1={})
+    assert play.failed
+    assert play.outcome == "too_many_rounds"
+
+
 def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_ends_the_function():
     clock = FakeClock()
 
