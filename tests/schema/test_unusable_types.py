@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import date
 from enum import Enum, IntEnum
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 import pytest
@@ -209,5 +210,14 @@ def test_limits_that_no_value_satisfies_are_refused(limits: Any) -> None:
         refuse_unusable(TypeAdapter(limits | None).core_schema)
 
 
-def test_limits_may_leave_one_value() -> None:
-    refuse_unusable(TypeAdapter(Annotated[int, Field(ge=1, le=1)]).core_schema)
+@pytest.mark.parametrize(
+    "type_",
+    [
+        Annotated[int, Field(ge=1, le=1)],
+        Annotated[int | float, Field(ge=1)],
+        Annotated[str, Field(ge="2026")],
+        Annotated[str, AfterValidator(partial(str.strip))],
+    ],
+)
+def test_limits_that_apply_and_leave_a_value_and_validators_are_accepted(type_: Any) -> None:
+    refuse_unusable(TypeAdapter(type_).core_schema)

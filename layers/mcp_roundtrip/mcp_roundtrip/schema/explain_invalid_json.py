@@ -139,7 +139,7 @@ class Explanation(Struct, eq=False):
                 [keyword] = group
                 places = [place.at(f"{place.pointer}/not/{keyword}/{n}") for n in range(len(branches))]
                 yield from self._alternatives([self._resolved(each) for each in places])
-            case (("contains" | "not"), _):  # as the author wrote it, not as the copy has it
+            case "contains" | "not", _:  # as the author wrote it, not as the copy has it
                 keyword = place.pointer.rpartition("/")[2]  # may be minContains
                 yield path, keyword_text(keyword, resolve(self.validator.schema, place.pointer))
             case _:

@@ -1,8 +1,8 @@
 """Patterns: the regular expressions of ECMA-262 with the flag `u`, matched in bounded time.
 
-Some clients lose every tool if they cannot compile one pattern. Look-around and back-references are refused,
-because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an unescaped `[` in a class, which
-the engine reads as operators and ECMA-262 as characters.
+Some clients lose every tool if they cannot compile one pattern, or one `enum`. Look-around and
+back-references are refused, because they cannot be matched in linear time. So are `&&`, `--`, `~~` and an
+unescaped `[` in a class, which the engine reads as operators and ECMA-262 as characters.
 """
 
 from __future__ import annotations

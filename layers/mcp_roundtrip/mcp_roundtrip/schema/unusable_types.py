@@ -79,8 +79,8 @@ def _problem(schema: CoreSchema, definitions: Mapping[str, CoreSchema], *, is_py
             return _keys_problem(dereference(schema.get("keys_schema", {}), definitions))
         case "set" | "frozenset":
             return _items_problem(dereference(schema.get("items_schema", {}), definitions))
-        case "function-after" if isinstance(limit := schema["function"]["function"], partial):
-            return _limit_problem(limit, schema["schema"], definitions)
+        case "function-after" if _is_of_pydantic(limit := schema["function"]["function"]):
+            return _inapplicable_limit(limit, schema["schema"], definitions)
         case "str" if pattern := schema.get("pattern"):
             return _pattern_problem(pattern, is_python_re=is_python_re)
     return _alias_problem(schema.get("validation_alias")) or _function_problem(schema.get("function"))
@@ -97,20 +97,24 @@ def _limits_problem(schema: CoreSchema) -> str | None:
     return None
 
 
-def _limit_problem(
+def _is_of_pydantic(function: Any) -> bool:
+    """Return whether a function is pydantic's for a limit. A method of `str` has no `__module__`."""
+    module = getattr(function.func, "__module__", "") if isinstance(function, partial) else ""
+    return str(module).startswith("pydantic.")
+
+
+def _inapplicable_limit(
     limit: partial[Any], schema: CoreSchema, definitions: Mapping[str, CoreSchema]
 ) -> str | None:
     """Return which values of a type raise TypeError in pydantic's function for a limit, or None."""
-    if not limit.func.__module__.startswith("pydantic."):
-        return None
     schema = dereference(schema, definitions)
     if schema["type"] in ("union", "nullable"):
         members = [each for _, each in children(schema)]
         members += [{"type": "none"}] if schema["type"] == "nullable" else []
-        problems = (_limit_problem(limit, each, definitions) for each in members)
+        problems = (_inapplicable_limit(limit, each, definitions) for each in members)
         return next(filter(None, problems), None)
     kind = schema["type"]
-    for sample in options_of(schema) or [_SAMPLES[each] for each in _SAMPLES if each == kind]:
+    for sample in options_of(schema) or ([_SAMPLES[kind]] if kind in _SAMPLES else []):
         try:
             with suppress(PydanticKnownError):  # the sample is beyond the limit
                 limit(sample)
