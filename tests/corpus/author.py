@@ -167,13 +167,13 @@ FUNCTIONS: Final = (
 )
 
 
-def told(call: Call) -> Iterator[None]:
+def adds_fields(call: Call) -> Iterator[None]:
     call.add_fields(kind=call.kind, first=call.is_first_pass, task=call.task_id or "none")
     yield
     call.add_fields(outcome=str(call.outcome), error=str(call.error_type))
 
 
-async def told_async(call: Call) -> AsyncIterator[None]:
+async def adds_fields_async(call: Call) -> AsyncIterator[None]:
     call.add_fields(method=call.method, left=call.remaining_ms)
     yield
 
@@ -188,7 +188,7 @@ def fails_after(call: Call) -> Iterator[None]:
     raise RuntimeError("secret-4711")
 
 
-HOOKS: Final = (told, told_async, refuses, fails_after)
+HOOKS: Final = (adds_fields, adds_fields_async, refuses, fails_after)
 
 
 def text_and_bytes() -> list[ResourceContents]:
