@@ -19,9 +19,6 @@ import revisions
 from measure import OURS, BenchmarkError, Implementation
 from tables import Target, table
 
-REVISION = "905104c0ec4c2d16455f0799996a5b22eaab08f9"
-"""The last revision with tools only: without prompts, resources, completion and pages of lists."""
-
 FIRST_RUNS, WARM_RUNS, WARM_CALLS = 31, 15, 200
 
 PRINT_PACKAGE_PATH = "import mcp_roundtrip; print(mcp_roundtrip.__file__)"
@@ -98,10 +95,11 @@ def _make_implementation(title: str, source: Path, folder: Path) -> Implementati
 # -- report ---------------------------------------------------------------------------------------------
 
 
-def comparison_table(compared: Mapping[str, Comparison] | str, revision: str) -> str:
-    title = f"Plain call compared with revision {revision[:12]}, interleaved"
-    if isinstance(compared, str):
-        return table(title, ("", ""), [("skipped", compared)])
+def comparison_tables(compared: Mapping[str, Comparison], revision: str | None) -> tuple[str, ...]:
+    """Format the comparison, if there is one."""
+    if not compared:
+        return ()
+    title = f"Plain call compared with revision {revision}, interleaved"
     names = {
         "first_ms": f"first response, ms, median of {FIRST_RUNS} turns",
         "warm_ms": f"warm tools/call, ms, median of {WARM_RUNS} turns with {WARM_CALLS} calls each",
@@ -111,11 +109,11 @@ def comparison_table(compared: Mapping[str, Comparison] | str, revision: str) ->
         (name, f"{found.before:.4g}", f"{found.now:.4g}", f"{found.ratio:.3f}")
         for name, found in ((names[key], compared[key]) for key in names)
     ]
-    return table(title, ("", "before", "now", "now / before"), rows)
+    return (table(title, ("", "before", "now", "now / before"), rows),)
 
 
-def comparison_targets(compared: Mapping[str, Comparison] | str) -> list[Target]:
-    if isinstance(compared, str):
+def comparison_targets(compared: Mapping[str, Comparison]) -> list[Target]:
+    if not compared:
         return []
     return [
         Target("first response / earlier revision", compared["first_ms"].ratio, 1.1),

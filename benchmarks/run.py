@@ -1,6 +1,6 @@
 """Measure speed and memory, and compare them with other MCP servers (`make bench`, about eight minutes).
 
-The optional argument is the revision that a plain call is compared with (see earlier_revision.py).
+With a revision as argument, a plain call is compared with it, too (see earlier_revision.py).
 
 The exit status is 1 if a measurement could not run. A missed target is printed as FAIL and does not change
 the exit status, because timings depend on the load of the computer.
@@ -24,7 +24,6 @@ import revisions
 import state_codecs
 import task_figures
 import warm_figures
-from earlier_revision import Comparison
 from measure import AWSLABS, MCP, OURS, Figures, Implementation
 from tables import Target, table, targets_table
 
@@ -59,12 +58,12 @@ RequestFigures = Mapping[str, Mapping[str, float]]
 """Request, "list" or "notifications" -> "ms" and "kib"."""
 
 
-def main(revision: str = earlier_revision.REVISION) -> int:
+def main(revision: str | None = None) -> int:
     print(environment(), flush=True)
     try:
         handlers = measure.measure_handlers(measure.IMPLEMENTATIONS, FIRST_RUNS, WARM_RUNS, WARM_CALLS)
         cold = cold_chain.measure_cold_calls()
-        comparison = compare_with_revision(revision)
+        comparison = earlier_revision.compare_with(revision) if revision else {}
         forwarded = forwarding.measure_forwarding(FORWARDED_FIRST_RUNS, WARM_RUNS, WARM_CALLS)
         tokens = bearer_tokens.measure_verification(TOKEN_CALLS)
         requests: RequestFigures = measure.run_script(
@@ -75,14 +74,14 @@ def main(revision: str = earlier_revision.REVISION) -> int:
         warm = warm_figures.measure_warm_calls()
         states = state_codecs.measure_state_codecs()
         tasks = task_figures.measure_tasks(LENGTHS)
-    except measure.BenchmarkError as error:
+    except (measure.BenchmarkError, revisions.RevisionUnavailable) as error:
         print(error, file=sys.stderr)
         return 1
     layers = layer_size.zipped_mib()
     tables = (
         *handler_tables(handlers),
         *cold_tables.cold_tables(cold),
-        earlier_revision.comparison_table(comparison, revision),
+        *earlier_revision.comparison_tables(comparison, revision),
         request_table(requests),
         question_table(questions),
         forwarding.forwarding_table(forwarded),
@@ -164,14 +163,6 @@ def handler_targets(measured: HandlerFigures) -> list[Target]:
         Target("warm tools/call / mcp + Mangum", ours.warm_ms / mcp.warm_ms, 0.03),
         Target("peak memory / mcp + Mangum", ours.peak_mib / mcp.peak_mib, 0.35),
     ]
-
-
-def compare_with_revision(revision: str) -> Mapping[str, Comparison] | str:
-    """Return the comparison, or the reason for its absence. Raise BenchmarkError."""
-    try:
-        return earlier_revision.compare_with(revision)
-    except revisions.RevisionUnavailable as error:
-        return str(error)
 
 
 # -- lists and notifications ----------------------------------------------------------------------------
