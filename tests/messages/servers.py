@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import Resolve
+from mcp_types import TextContent
 from pydantic import Field
 
 from mcp_roundtrip import (
@@ -234,6 +235,7 @@ mistakes(
         "a generator as a result": lambda: returned((each for each in "ab"), list[str]),
         "a result that json cannot hold": lambda: returned({"a": [object()]}),
         "a typed result that json cannot hold": lambda: returned([{"a": object()}], list[dict[str, Any]]),
+        "a block of the python sdk": lambda: returned([TextContent(type="text", text="a")]),
         "blocks as data": lambda: returned([Text("a")], list[Any]),
         "a typed result that is no number": lambda: returned([math.nan], list[Any]),
         "a result that its schema refuses": lambda: returned(0, Annotated[int, Field(ge=1)]),

@@ -85,7 +85,7 @@ class ResourceLink(_Block):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedResource(_Block):
-    """A resource with its contents: exactly one of `text` and `blob`, or UsageError is raised.
+    """A resource with its contents: exactly one of `text` and `blob`.
 
     `mime_type` defaults to `text/plain` or `application/octet-stream`.
     """

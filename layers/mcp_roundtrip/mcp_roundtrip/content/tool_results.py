@@ -106,6 +106,7 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         elif self.kind is _Kind.STRUCTURED:
             data, text = self._types.to_json(value)
         else:
+            _refuse_foreign(self.name, value)
             data, text = self._types.untyped_to_json(value)
         # Without `text_block`, which checks the text: it was UTF-8.
         return {"content": [{"type": "text", "text": text}], "structuredContent": data}
@@ -212,6 +213,17 @@ _CONTENT_OF_SDKS = (
     *("ResourceContent", "ResourceResult"),
 )
 """Types of other packages. Most would be written as data: the model would read the Base64 of an image."""
+
+
+def _refuse_foreign(name: str, value: Any) -> None:
+    """Raise UsageError for content of other packages that the function `name` returned."""
+    for each in value if isinstance(value, _SEQUENCE) else (value,):
+        if _is_foreign(kind := type(each)):
+            package = kind.__module__.partition(".")[0]
+            raise UsageError(
+                f"{name} returned {kind.__name__} of {package}, which is not this package's content; "
+                "import its counterpart from mcp_roundtrip"
+            )
 
 
 def _is_foreign(annotation: Any) -> bool:
