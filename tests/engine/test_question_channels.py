@@ -1,5 +1,6 @@
 """Each kind of question: the request it sends and how it reads answers."""
 
+import math
 from typing import Any
 
 import pytest
@@ -63,9 +64,14 @@ def test_all_params_of_the_schema_are_accepted():
         ({"messages": [{"role": "system", "content": CONTENTS[0]}]}, "$.messages[0].role"),
         ({"messages": messages(type="video")}, "$.messages[0].content.type"),
         ({"messages": messages(type="image", data="!", mimeType="image/png")}, "$.messages[0].content.data"),
+        ({"messages": messages(type="image", data=b"", mimeType="image/png")}, "bytes"),
+        ({"messages": messages(**TEXT, _meta=1)}, "$.messages[0].content._meta"),
+        ({"messages": messages(**{**RESULT, "content": [USE]})}, "$.messages[0].content.content[0].type"),
         ({"max_tokens": 2**53}, "$.maxTokens"),
+        ({"temperature": math.nan}, "JSON"),
         ({"_meta": {"com.example/a b": 1}}, "$._meta"),
         ({"tools": [{"name": "a", "inputSchema": {"type": "string"}}]}, "$.tools[0].inputSchema.type"),
+        ({"tools": [{**TOOL, "icons": [1]}]}, "$.tools[0].icons[0]"),
     ],
 )
 def test_params_that_the_schema_does_not_allow_are_refused_by_place(given, place):

@@ -38,7 +38,7 @@ class _Icon(TypedDict, total=False):
 class _Annotations(TypedDict, total=False):
     audience: list[Literal["user", "assistant"]]
     priority: Annotated[float, Meta(ge=0, le=1)]
-    lastModified: Any  # see `_check_annotations`
+    lastModified: Annotated[datetime, Meta(tz=True)]  # or its text
 
 
 class _ToolAnnotations(TypedDict, total=False):
@@ -114,6 +114,8 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
         path = place.partition("$")[2].rstrip("`")
         what = "a name in " if place.startswith("`key`") else ""
         raise UsageError(f"{what}{where}{path}: {problem}; pass what the specification has there") from None
+    except UnicodeEncodeError as error:  # of msgspec
+        check_text(where, str(error.object))
     if isinstance(value, str):
         check_text(where, value)
     if name == "mime_type" and re.fullmatch(_MEDIA_TYPE, value, re.ASCII) is None:  # RFC 6838
@@ -137,32 +139,23 @@ def _check(where: str, name: str, value: Any, *, of_tool: bool = False) -> None:
 
 
 def _check_names(where: str, given: Mapping[str, Any], kind: Any) -> None:
-    """Raise UsageError for a name in snake case, as in the SDK, whose member a client would ignore."""
+    """Raise UsageError for a name in snake case, or in another case, whose member a client would ignore."""
+    names = {wire.lower(): wire for wire in kind.__annotations__}
     for name in given:
-        first, *others = name.split("_")
-        wire = first + "".join(map(str.capitalize, others))
-        if wire != name and wire in kind.__annotations__:
+        wire = names.get(name.replace("_", "").lower(), name)
+        if wire != name:
             raise UsageError(f"{where}.{name} is not a name of the specification; write {wire}")
 
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
-    """Raise UsageError for a time that clients refuse, and for a Decimal, which msgspec reads as a float."""
-    if "lastModified" in given and not _is_time(given["lastModified"]):
+    """Raise UsageError for what msgspec reads, and clients do not: other forms of a time, and a Decimal."""
+    time = given.get("lastModified")
+    if isinstance(time, str) and re.fullmatch(_TIME, time) is None:
         raise UsageError(
             f"{where}.lastModified must be a time with seconds and a zone, such as 2026-07-28T14:30:00Z"
         )
     if not isinstance(given.get("priority", 0), (int, float)):
         raise UsageError(f"{where}.priority must be an int or a float")
-
-
-def _is_time(value: Any) -> bool:
-    """Return whether a value is a time of the format `date-time` (RFC 3339), which clients check."""
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value) if re.fullmatch(_TIME, value) else None
-        except ValueError:
-            return False
-    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _check_url(where: str, url: str) -> None:

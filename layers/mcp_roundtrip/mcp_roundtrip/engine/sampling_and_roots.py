@@ -7,16 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType, ValidationError, convert, field
+from msgspec import UNSET, DecodeError, Meta, Struct, UnsetType, field
+from msgspec.json import decode
 
 from mcp_roundtrip.engine.question_channels import Question
 from mcp_roundtrip.errors import DefinitionError
 from mcp_roundtrip.protocol import capabilities
 from mcp_roundtrip.protocol.capabilities import CapabilityPath
 from mcp_roundtrip.protocol.constants import META_KEY
+from mcp_roundtrip.protocol.strict_json import compact_json
 
 _Fraction = Annotated[float, Meta(ge=0, le=1)] | UnsetType
-_MetaKey = Annotated[str, Meta(pattern=rf"^{META_KEY}\Z")]
+_Meta = dict[Annotated[str, Meta(pattern=rf"^{META_KEY}\Z")], Any] | UnsetType
 _String = str | UnsetType
 
 MAX_TOKENS: Final = 2**53 - 1
@@ -31,6 +33,7 @@ class _Annotations(Struct, rename="camel"):
 
 class _Block(Struct, kw_only=True, tag_field="type", rename="camel"):
     annotations: _Annotations | UnsetType = UNSET
+    meta: _Meta = field(default=UNSET, name="_meta")
 
 
 class _Text(_Block, tag="text"):
@@ -47,6 +50,19 @@ class _Audio(_Block, tag="audio", rename="camel"):
     mime_type: str
 
 
+class _ResourceLink(_Block, tag="resource_link"):
+    uri: str
+    name: str
+
+
+class _Contents(Struct):
+    uri: str
+
+
+class _Resource(_Block, tag="resource"):
+    resource: _Contents
+
+
 class _ToolUse(_Block, tag="tool_use"):
     id: str
     name: str
@@ -55,7 +71,7 @@ class _ToolUse(_Block, tag="tool_use"):
 
 class _ToolResult(_Block, tag="tool_result", rename="camel"):
     tool_use_id: str
-    content: list[dict[str, Any]]
+    content: list[_Text | _Image | _Audio | _ResourceLink | _Resource]
     is_error: bool | UnsetType = UNSET
 
 
@@ -65,6 +81,7 @@ _Content = _Text | _Image | _Audio | _ToolUse | _ToolResult
 class _Message(Struct):
     role: Literal["user", "assistant"]
     content: _Content | list[_Content]
+    meta: _Meta = field(default=UNSET, name="_meta")
 
 
 class _ToolAnnotations(Struct, rename="camel"):
@@ -82,9 +99,12 @@ class _InputSchema(Struct):
 class _Tool(Struct, rename="camel"):
     name: str
     input_schema: _InputSchema
+    output_schema: dict[str, Any] | UnsetType = UNSET
     title: _String = UNSET
     description: _String = UNSET
     annotations: _ToolAnnotations | UnsetType = UNSET
+    icons: list[dict[str, Any]] | UnsetType = UNSET
+    meta: _Meta = field(default=UNSET, name="_meta")
 
 
 class _ToolChoice(Struct):
@@ -115,7 +135,7 @@ class _Params(Struct, rename={"meta": "_meta"}, forbid_unknown_fields=True):
     metadata: dict[str, Any] | UnsetType = UNSET
     tools: list[_Tool] | UnsetType = UNSET
     toolChoice: _ToolChoice | UnsetType = UNSET
-    meta: dict[_MetaKey, Any] | UnsetType = UNSET
+    meta: _Meta = UNSET
 
 
 Message = Mapping[str, Any]
@@ -158,8 +178,9 @@ class Sample(Question[Sampled], Struct, frozen=True):
 
     def __post_init__(self) -> None:
         try:
-            problem = _tool_result_problem(convert(self.params(), _Params).messages)
-        except ValidationError as error:
+            params = decode(compact_json(self.params()), type=_Params)
+            problem = _tool_result_problem(params.messages)
+        except (DecodeError, TypeError, ValueError) as error:  # not of the types, or not JSON
             problem = str(error)
         if problem:
             raise DefinitionError(
