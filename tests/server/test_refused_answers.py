@@ -73,6 +73,8 @@ MALFORMED = [
     ("sampling", {**SAMPLED, "role": SECRET}, "q.role"),
     ("sampling", {**SAMPLED, "content": [{"type": "text", "text": "a"}, {"text": SECRET}]}, "q.content[1]"),
     ("sampling", {**SAMPLED, "content": {"type": "text", "text": None}}, "q.content.text"),
+    ("sampling", {**SAMPLED, "content": {"type": "tool_use", "id": "1", "name": "a"}}, "q.content.input"),
+    ("sampling", {**SAMPLED, "content": [{"type": "image", "data": 1}]}, "q.content[0].data"),
     ("sampling", {**SAMPLED, "content": SECRET}, "q.content"),
     ("sampling", {**SAMPLED, "model": None}, "q.model"),
     ("sampling", {**SAMPLED, "stopReason": 7}, "q.stopReason"),

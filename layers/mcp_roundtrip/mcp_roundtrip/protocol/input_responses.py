@@ -38,39 +38,48 @@ def read_response(key: str, request: Mapping[str, Any], raw: Any) -> dict[str, A
     return response
 
 
+def _require(is_met: bool, key: str, member: str, expected: str) -> None:
+    if not is_met:
+        raise MalformedInputResponse(key, member, expected)
+
+
 def _check_elicit_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
-    if response.get("action") not in ("accept", "decline", "cancel"):
-        raise MalformedInputResponse(key, ".action", "accept, decline or cancel")
-    is_form = params.get("mode") != "url" and response["action"] == "accept"
-    if is_form and not isinstance(response.get("content"), dict):
-        raise MalformedInputResponse(key, ".content", "an object")
+    action, content = response.get("action"), response.get("content")
+    _require(action in ("accept", "decline", "cancel"), key, ".action", "accept, decline or cancel")
+    if params.get("mode") != "url" and action == "accept":
+        _require(isinstance(content, dict), key, ".content", "an object")
 
 
 def _check_sampling_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
-    if response.get("role") not in ("user", "assistant"):
-        raise MalformedInputResponse(key, ".role", "user or assistant")
+    _require(response.get("role") in ("user", "assistant"), key, ".role", "user or assistant")
     content = response.get("content")
     for number, block in enumerate(content if isinstance(content, list) else [content]):
         place = f".content[{number}]" if isinstance(content, list) else ".content"
-        if not isinstance(block, dict) or not isinstance(block.get("type"), str):
-            raise MalformedInputResponse(key, place, "a content block")
-        if block["type"] == "text" and not isinstance(block.get("text"), str):
-            raise MalformedInputResponse(key, f"{place}.text", "a string")
-    if not isinstance(response.get("model"), str):
-        raise MalformedInputResponse(key, ".model", "a string")
-    if not isinstance(response.get("stopReason", ""), str):
-        raise MalformedInputResponse(key, ".stopReason", "a string")
+        kind = block.get("type") if isinstance(block, dict) else None
+        _require(isinstance(kind, str), key, place, "a content block")
+        for member, type_ in _BLOCK_MEMBERS.get(kind, {}).items():
+            expected = "a string" if type_ is str else "an object"
+            _require(isinstance(block.get(member), type_), key, f"{place}.{member}", expected)
+    _require(isinstance(response.get("model"), str), key, ".model", "a string")
+    _require(isinstance(response.get("stopReason", ""), str), key, ".stopReason", "a string")
+
+
+_BLOCK_MEMBERS: Final[Mapping[Any, Mapping[str, type]]] = {
+    "text": {"text": str},
+    "image": {"data": str, "mimeType": str},
+    "audio": {"data": str, "mimeType": str},
+    "tool_use": {"id": str, "name": str, "input": dict},
+}
+"""The required members of the content blocks that a model writes."""
 
 
 def _check_roots_result(key: str, response: Mapping[str, Any], params: Mapping[str, Any]) -> None:
     roots = response.get("roots")
-    if not isinstance(roots, list):
-        raise MalformedInputResponse(key, ".roots", "an array")
-    for number, root in enumerate(roots):
-        if not isinstance(root, dict) or not isinstance(root.get("uri"), str):
-            raise MalformedInputResponse(key, f".roots[{number}].uri", "a string")
-        if not isinstance(root.get("name", ""), str):
-            raise MalformedInputResponse(key, f".roots[{number}].name", "a string")
+    _require(isinstance(roots, list), key, ".roots", "an array")
+    for number, root in enumerate(roots or ()):
+        place = f".roots[{number}]"
+        _require(isinstance(root, dict) and isinstance(root.get("uri"), str), key, f"{place}.uri", "a string")
+        _require(isinstance(root.get("name", ""), str), key, f"{place}.name", "a string")
 
 
 _Check = Callable[[str, Mapping[str, Any], Mapping[str, Any]], None]
