@@ -104,6 +104,12 @@ def test_a_number_that_javascript_reads_as_infinity_is_refused(number):
         raw({"type": "object", "properties": {"a": {"maximum": number}}})
 
 
+@pytest.mark.parametrize("name", [1, "\udc80"])
+def test_a_name_that_json_does_not_have_is_refused(name):
+    with pytest.raises(DefinitionError, match=r"^tool: input_schema: .*; write JSON"):
+        raw({"type": "object", "properties": {name: {}}}).validate({})
+
+
 def test_a_value_that_only_looks_like_a_reference_is_accepted():
     schema = {
         "type": "object",

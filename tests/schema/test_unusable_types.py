@@ -164,6 +164,7 @@ class Days(Enum):
         Literal[Days.TEXT, Days.DATE],
         Annotated[str, Field(ge=1)],
         Annotated[int | Literal["auto"], Field(ge=1)],
+        Annotated[Any, Field(ge=1)],
         Annotated[list[str] | int | None, Field(min_length=1)],
         dict[Literal[1, 2], int],
         dict[Level, int],

@@ -55,7 +55,7 @@ def languages(value: str) -> list[str]:
 
 @server.completion("review", "framework")
 def frameworks(value: str, arguments: Mapping[str, str]) -> Completion:
-    return Completion([f"{arguments.get('language', 'any')}-{value}"], total=7, has_more=True)
+    return Completion([f"{arguments.get('language', 'any')}-{value}"], total=7, has_more=7)
 
 
 @server.completion("repo://{owner}", "owner")

@@ -41,7 +41,9 @@ class CompiledSchema(Struct, frozen=True, eq=False, dict=True):  # dict: for cac
                 problem = f"a $ref leads nowhere: {error.message}; define it under $defs, and leave out $id"
             else:
                 problem = f"{error.message}; write what {dialect_of(schema)} allows"
-            raise DefinitionError(f"{place}: {problem}") from None
+        except ValueError as error:  # a name that is not text, or half of a surrogate pair
+            place, problem = name, f"{error}; write JSON, whose names are text"
+        raise DefinitionError(f"{place}: {problem}")
 
     def is_valid(self, value: Any) -> bool:
         """Return whether JSON data is valid. It must not have half of a surrogate pair."""

@@ -250,7 +250,7 @@ def _completion_members(found: Completion) -> dict[str, Any]:
     if has_more is None:
         has_more = total is not None and total > len(values)
     counted = {} if total is None else {"total": total}
-    return {"values": values, **counted, "hasMore": has_more}
+    return {"values": values, **counted, "hasMore": bool(has_more)}
 
 
 def _read_argument(params: Mapping[str, Any]) -> tuple[str, str]:
