@@ -15,7 +15,17 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, PostgresDsn, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    EmailStr,
+    Field,
+    Json,
+    NameEmail,
+    PostgresDsn,
+    WithJsonSchema,
+)
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -225,11 +235,16 @@ def test_json_in_strings_counts_towards_the_limit_of_values(count: int) -> None:
         read(list[Json[list[str]]], [*most, "[]"])
 
 
-def test_hosts_of_urls_count_towards_the_same_limit() -> None:
+def test_hosts_of_urls_and_email_addresses_count_towards_the_same_limit() -> None:
     hosts = f"postgres://{'a,' * MAX_NESTED_VALUES}a"
     assert read(PostgresDsn, hosts)
     with pytest.raises(ArgumentsError, match="20000 hosts"):
         read(PostgresDsn, hosts + ",a")
+    address = f"a@{'xn--fiqs8s.' * 20}co"
+    assert read(list[EmailStr], [address] * 20)
+    for email in (EmailStr, NameEmail):
+        with pytest.raises(ArgumentsError, match="200000 characters"):
+            read(list[email], [address] * 1_000)  # type: ignore[valid-type]  # each is a class
 
 
 def test_a_validator_that_reads_an_address_does_not_quote_it() -> None:

@@ -9,7 +9,7 @@ pydantic's core schema is changed so that it accepts what the JSON Schema accept
 - A pattern of the JSON Schema is not matched again: two engines read `\\s` and `\\W` differently.
 - The first invalid item ends the validation of a list, so that the number of errors is bounded.
 - Different values with one hash, for which a set takes quadratic time, values in strings of JSON, hosts in
-  URLs, and the time to choose alternatives are limited.
+  URLs, e-mail addresses, and the time to choose alternatives are limited.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ _JSON_KINDS: Final[Mapping[str, str]] = {
 
 _SCALARS: Final = (str, int, float, type(None))
 """Options of enumerations that pydantic finds by their JSON. It would not find a tuple, or a member."""
+
+_EMAILS: Final = frozenset({"EmailStr._validate", "NameEmail._validate"})
+"""pydantic's functions that take up to half a millisecond for an address."""
 
 _CONVERSIONS: Final = ("strip_whitespace", "to_lower", "to_upper")
 
@@ -133,6 +136,8 @@ class _Changes(Struct, frozen=True):
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
                 return _wrapped(partial(_read_nested, kind), schema)
+            case "function-after" if _qualified_name(schema) in _EMAILS:
+                return _wrapped(partial(_read_nested, "email"), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
             schema["fail_fast"] = True
         if kind in _HASHED:
@@ -193,6 +198,10 @@ def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
         return None
 
 
+def _qualified_name(schema: CoreSchema) -> str:
+    return getattr(schema["function"]["function"], "__qualname__", "")
+
+
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
     return read(options.get(option_json(value), value))
 
@@ -231,7 +240,7 @@ MAX_COLLISIONS: Final = 64
 """Different values with one hash in the sets and keys of a request; two are rare by chance."""
 
 MAX_NESTED_VALUES: Final = 20_000
-"""JSON values and hosts within the strings of a request, as many as the values of its body by default."""
+"""JSON values, hosts, and tens of characters of e-mail addresses within the strings of a request."""
 
 MAX_CHOOSING_US: Final = 500_000
 ERROR_US: Final = 20
@@ -276,13 +285,18 @@ def _limit_choosing(microseconds: int) -> None:
 
 
 def _read_nested(kind: str, value: Any, read: Callable[[Any], Any]) -> Any:
-    """Read a text of JSON, or a URL. Raises PydanticCustomError for too many values, or hosts."""
-    counts = _counts.get()
+    """Read a text of JSON, a URL, or an e-mail address. Raises PydanticCustomError if there is too much."""
+    counts, limit = _counts.get(), MAX_NESTED_VALUES
     if isinstance(value, str) and counts is not None:
-        is_json = kind == "json"
-        counts.nested_values += count_json_values(value, MAX_NESTED_VALUES) if is_json else value.count(",")
-        if counts.nested_values > MAX_NESTED_VALUES:
-            counted = "values in strings of JSON" if is_json else "hosts in URLs"
-            problem = f"More than {MAX_NESTED_VALUES} {counted}; send fewer at once"
+        match kind:
+            case "json":
+                count, counted = count_json_values(value, limit), f"{limit} values in strings of JSON"
+            case "email":
+                count, counted = len(value) // 10, f"{10 * limit} characters of e-mail addresses"
+            case _:
+                count, counted = value.count(","), f"{limit} hosts in URLs"
+        counts.nested_values += count
+        if counts.nested_values > limit:
+            problem = f"More than {counted}; send fewer at once"
             raise PydanticCustomError("too_many_nested_values", problem)
     return read(value)
