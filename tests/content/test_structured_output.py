@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, AwareDatetime, Base64Bytes, BaseModel, ConfigDict, Field, Json
+from pydantic import AfterValidator, AwareDatetime, Base64Bytes, BaseModel, ConfigDict, EmailStr, Field, Json
 from typing_extensions import TypedDict
 
 from mcp_roundtrip.content.tool_results import Output
@@ -231,6 +231,7 @@ def test_a_number_is_no_boolean_in_a_union(annotation, value, data):
         (time, time(10), False),
         (timedelta, timedelta(seconds=0.5), False),
         (AwareDatetime, datetime(2026, 1, 2, tzinfo=UTC), True),
+        (EmailStr, "a@中国.co", False),
         (date, date(2026, 1, 2), True),
     ],
 )

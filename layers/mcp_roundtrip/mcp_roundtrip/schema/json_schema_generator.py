@@ -167,6 +167,10 @@ def build_json_schema(
     _remove_infinite_annotations(schema)
     if mode == "validation":
         check_cost(schema)
+    else:
+        for part in subschemas(schema):
+            if part.get("format") == "email":  # EmailStr decodes a domain such as xn--fiqs8s.co
+                del part["format"]
     return {"type": schema.pop("type"), **schema} if "type" in schema else schema
 
 
