@@ -15,17 +15,8 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    EmailStr,
-    Field,
-    Json,
-    NameEmail,
-    PostgresDsn,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
+from pydantic.networks import EmailStr, NameEmail, PostgresDsn
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError

@@ -99,11 +99,6 @@ class EmbeddedResource(_Block):
 
     kind: ClassVar[str] = "resource"
 
-    def __post_init__(self) -> None:
-        if (self.text is None) == (self.blob is None):
-            raise UsageError("EmbeddedResource has both text and blob, or neither; pass one of them")
-        _Block.__post_init__(self)  # `slots=True` replaces the class, and super() has the first one
-
     def to_wire(self) -> dict[str, Any]:
         """Return `EmbeddedResource`. Prompts need its MIME type (server/prompts "Embedded Resources")."""
         members = {"mimeType": PLAIN_TEXT if self.blob is None else BINARY, **_Block.to_wire(self)}
@@ -170,8 +165,6 @@ class ResourceContents:
     meta: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if (self.text is None) == (self.blob is None):
-            raise UsageError("ResourceContents has both text and blob, or neither; pass one of them")
         check_members(self)
 
     def to_wire(self, uri: str, mime_type: str | None) -> dict[str, Any]:

@@ -77,10 +77,13 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
 
 def check_members(holder: Any) -> None:
     """Raise UsageError for a member of a dataclass that has another type. None is the default of some."""
+    kind = type(holder).__name__
+    if hasattr(holder, "blob") and (holder.text is None) == (holder.blob is None):
+        raise UsageError(f"{kind} has both text and blob, or neither; pass one of them")
     for each in fields(holder):
         value = getattr(holder, each.name)
         if value is not None or each.default is MISSING:
-            _check(f"{type(holder).__name__}.{each.name}", each.name, value)
+            _check(f"{kind}.{each.name}", each.name, value)
 
 
 def members_to_json(holder: Any) -> dict[str, Any]:

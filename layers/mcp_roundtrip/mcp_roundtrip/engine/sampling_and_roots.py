@@ -50,19 +50,6 @@ class _Audio(_Block, tag="audio", rename="camel"):
     mime_type: str
 
 
-class _ResourceLink(_Block, tag="resource_link"):
-    uri: str
-    name: str
-
-
-class _Contents(Struct):
-    uri: str
-
-
-class _Resource(_Block, tag="resource"):
-    resource: _Contents
-
-
 class _ToolUse(_Block, tag="tool_use"):
     id: str
     name: str
@@ -71,7 +58,7 @@ class _ToolUse(_Block, tag="tool_use"):
 
 class _ToolResult(_Block, tag="tool_result", rename="camel"):
     tool_use_id: str
-    content: list[_Text | _Image | _Audio | _ResourceLink | _Resource]
+    content: list[dict[str, Any]]
     is_error: bool | UnsetType = UNSET
 
 

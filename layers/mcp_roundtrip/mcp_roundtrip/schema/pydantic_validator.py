@@ -136,7 +136,7 @@ class _Changes(Struct, frozen=True):
                 schema["choices"] |= {tag.value: schema["choices"][tag] for tag in tags}
             case "json" | "multi-host-url":  # pydantic keeps a URL of 130 bytes for each host
                 return _wrapped(partial(_read_nested, kind), schema)
-            case "function-after" if _qualified_name(schema) in _EMAILS:
+            case "function-after" if getattr(schema["function"]["function"], "__qualname__", "") in _EMAILS:
                 return _wrapped(partial(_read_nested, "email"), schema)
         if kind in ("list", "set", "frozenset", "tuple", "dict"):
             schema["fail_fast"] = True
@@ -196,10 +196,6 @@ def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
         return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))
     except PydanticUserError:
         return None
-
-
-def _qualified_name(schema: CoreSchema) -> str:
-    return getattr(schema["function"]["function"], "__qualname__", "")
 
 
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
