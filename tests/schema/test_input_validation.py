@@ -107,9 +107,8 @@ def check_arguments(schema: Mapping[str, Any], read: Callable[[Any], Any]) -> No
 
 def check_form(form: Form) -> None:
     """Do the same for the answers of a form, which may be null for fields whose type includes None."""
-    null, types = {"type": "null"}, form.reader.json_schema()["properties"]
     properties = {
-        name: {"anyOf": [field, null]} if null in types[name].get("anyOf", ()) else field
+        name: {"anyOf": [field, {"type": "null"}]} if name in form.reader.nullable else field
         for name, field in form.requested_schema["properties"].items()
     }
     check_arguments({**form.requested_schema, "properties": properties}, form.parse)
