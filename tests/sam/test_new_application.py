@@ -206,6 +206,8 @@ def test_a_changed_wheel_is_installed_and_the_tests_pass_with_another_tool(appli
     (application.parent / "tools/.venv").rename(application / ".venv")
     before = application / ".venv/.installed"
     before.touch()
+    # If pip failed after that, as for packages that conflict, the package would be missing.
+    assert "uninstall" not in shell("make --dry-run --what-if=requirements.txt lint", application)
     changed = application / "layer/wheels" / wheel.name
     with zipfile.ZipFile(changed, "a") as archive:
         archive.writestr("mcp_roundtrip_tools/changed.py", "")
