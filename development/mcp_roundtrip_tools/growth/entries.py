@@ -16,7 +16,7 @@ from mcp_roundtrip_tools.template.yaml_reader import SafeLoader, parse
 
 TEMPLATE = Path("template.yaml")
 
-_IMPORT = re.compile(r"^(?:from|import) mcp_roundtrip\b", re.MULTILINE)
+_SERVER = re.compile(r"^(?:from|import) mcp_roundtrip\b|\.lambda_handler\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def select_function(functions: Mapping[str, ToolFunction], folder: str | None) -
     """Return the function of this folder, or the only one. Raises TemplateError."""
     listed = ", ".join(sorted(functions))
     if not functions:
-        raise TemplateError("it has no function whose module imports mcp_roundtrip")
+        raise TemplateError("no function imports mcp_roundtrip or has `handler = server.lambda_handler`")
     if folder is None and len(functions) > 1:
         raise TemplateError(f"several functions can get the tool; name one with FUNCTION=…: {listed}")
     if folder is not None and folder not in functions:
@@ -73,7 +73,7 @@ def _module(project: Path, properties: Mapping[str, Any]) -> Path | None:
     if not isinstance(code, str) or not isinstance(handler, str):
         return None
     path = project / code / handler_module(handler)
-    is_server = path.is_file() and _IMPORT.search(path.read_text("utf-8"))
+    is_server = path.is_file() and _SERVER.search(path.read_text("utf-8"))
     return path if is_server else None
 
 

@@ -21,6 +21,8 @@ def test_the_second_function_adds_the_front_door_and_the_third_does_not(project)
         "functions/front_door/catalog.json",
         "tests/test_front_door.py",
     }
+    (project / SERVER).rename(project / "functions/server/tools.py")
+    (project / SERVER).write_text("from tools import server\n\nhandler = server.lambda_handler\n")
     before = set(contents(project))
     write(plan_function(project, "translate"))
     second = {path for path in contents(project) if "." in path} - before
