@@ -118,7 +118,7 @@ class StepType(Struct, frozen=True):
             )
         return (
             f"returned {type(value).__name__}, which cannot be read back from JSON as "
-            f"{type_name(self.annotation)}: {problem}; use a type that JSON tells apart, or return JSON data"
+            f"{type_name(self.annotation)}: {problem}; use a type that JSON tells apart, or `-> Any` for JSON"
         )
 
 
