@@ -113,7 +113,7 @@ class Field:
         if self.default is not UNSET:
             return self.default
         if self.is_required and not can_be_empty:
-            raise ValueError("a value is required")
+            raise ValueError("needs a value")
         return "" if self.is_required else UNSET
 
     def _readings(self, entered: str) -> Iterator[Any]:
