@@ -41,7 +41,7 @@ def load_server(source: Source) -> Server:
         return server
     servers = servers_in(load_module(source))
     assert len(servers) == 1, (
-        f"{source} holds {len(servers)} servers; pass one of them, or a FrontDoor with its owners"
+        f"{source} holds {len(servers)} servers; pass a Server, or load_module(path).front_door and owners="
     )
     return servers[0]
 

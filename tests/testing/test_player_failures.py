@@ -248,7 +248,7 @@ def test_a_capability_that_no_client_has_is_refused(capabilities):
 
 def test_a_source_that_is_no_server_is_refused(tmp_path):
     (tmp_path / "app.py").touch()
-    with pytest.raises(AssertionError, match=r"app\.py .*0 servers; .*FrontDoor"):
+    with pytest.raises(AssertionError, match=r"app\.py .*0 servers; .*front_door"):
         Player(tmp_path / "app.py").call("order")
     source: Any
     for source in ("functions/server/app.py", pytest):
