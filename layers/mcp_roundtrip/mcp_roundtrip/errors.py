@@ -203,8 +203,8 @@ class DuplicateKey(UsageError):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"key {key!r} is used twice in this call; give each question and step a key of its own, in a "
-            "loop with the item in it, as in f'pay-{item.id}', or with its number, if items can repeat"
+            f"key {key!r} is used twice in this call; give each question and step its own: in a loop with "
+            "the item, as in f'pay-{item.id}', or its number, if items repeat; in a TaskGroup by ctx.branch"
         )
         self.key = key
 
