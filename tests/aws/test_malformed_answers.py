@@ -167,6 +167,7 @@ BODIES = {
     "deep in a member": b'{"Item": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
     "a long number": b'{"Item": ' + b"9" * 10_000 + b"}",
     "wrong Base64": b'{"Mac": "%", "PublicKey": "=", "Signature": "a", "Item": {"x": {"B": "%"}}}',
+    "a code of another type": b'{"code": false, "Message": "no"}',
     "null": b"null",
 }
 

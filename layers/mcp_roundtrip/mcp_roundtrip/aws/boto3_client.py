@@ -132,9 +132,8 @@ def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:
     if isinstance(error, ClientError):
         response: Any = error.response
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
-        return AwsError(
-            response["Error"]["Code"], response["Error"].get("Message", ""), response, status=status
-        )
+        found = response["Error"]
+        return AwsError(str(found["Code"]), found.get("Message", ""), response, status=status)
     if isinstance(error, (ConnectTimeoutError, ReadTimeoutError)):
         return (NotSent if isinstance(error, ConnectTimeoutError) else NoResponse)("timeout")
     return (NotSent if isinstance(error, EndpointConnectionError) else NoResponse)(type(error).__name__)
