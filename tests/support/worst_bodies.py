@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from random import Random
 from sys import hash_info
 from typing import Any
 
@@ -16,6 +17,9 @@ from support.event_sources import sent_by, with_header
 from support.messages import META, call, headers, http_event, message
 
 Event = Mapping[str, Any]
+
+MIXED = "".join(Random(1).choices("ab", k=20_000))
+"""Letters among which a pattern such as `a[ab]{900}c` has too many states to remember."""
 
 SLOT = "@@"
 """The placeholder in a request for the repeated JSON."""
@@ -170,7 +174,7 @@ BODIES: Mapping[str, Callable[[], Event]] = {
     "many hosts": lambda: tool("scalars", "database", '"postgres://' + string("a,", ROOM - 20)[1:-1] + 'a"'),
     "a pattern that backtracks": lambda: tool("scalars", "code", string("a", room=ROOM - 1)[:-1] + '!"'),
     "counted: a text of the longest length": lambda: tool("patterns", "text", words(SEARCH)),
-    "counted: a text that is too long": lambda: tool("patterns", "text", string("a")),
+    "counted: a text that is too long": lambda: tool("raw_counted", "either", string(MIXED)),
     "counted: wide characters": lambda: tool("patterns", "text", words(SEARCH, "日")),
     "counted: a limited text": lambda: tool("patterns", "counted", string("a", 800)),
     "counted: limited texts": lambda: tool(
