@@ -17,9 +17,10 @@ from mcp_roundtrip import (
     Sample,
 )
 from mcp_roundtrip.engine import asking
+from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcomes import Done
 from mcp_roundtrip.protocol.input_responses import MalformedInputResponse
-from support.passes import AsyncPasses, Passes, accept, asked, error
+from support.passes import EVERYTHING, AsyncPasses, Passes, accept, asked, error
 
 
 def test_a_repeated_answer_does_not_answer_a_question_that_changed_since():
@@ -182,18 +183,16 @@ def test_a_recorded_answer_that_an_earlier_version_accepted_is_asked_again(monke
     assert asked(call(name=accept("Ada"))).keys() == {"say"}
 
 
-def test_mutating_an_answer_does_not_change_the_journal():
-    said = {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"}
+def test_an_answer_is_the_same_in_each_pass_without_meta_and_also_if_the_tool_changes_it():
+    def body(ctx: Context) -> Any:
+        answer: Any = ctx.request("approval", "com.example/approval")
+        answer["by"].append("tool")
+        return [answer, ctx.elicit("ok", f"{answer}?", bool)]
 
-    def body(ctx: Context) -> str:
-        sampled = ctx.sample("say", "?", max_tokens=1)
-        sampled.content["text"] += "!"
-        ctx.elicit("ok", "?", bool)
-        return sampled.text
-
-    call = Passes(body).begun()
-    call(say=said)
-    assert call(ok=accept(True)) == Done("x!")
+    capabilities = {**EVERYTHING, "extensions": {"com.example/approval": {}}}
+    call = Passes(body, capabilities, info=CallInfo(namespaced_requests=True)).begun()
+    call(approval={"by": ["Ada"], "_meta": {"com.example/trace": 1}})
+    assert call(ok=accept(True)) == Done([{"by": ["Ada", "tool"]}, True])
 
 
 def test_a_changed_question_within_one_ask_is_asked_again():

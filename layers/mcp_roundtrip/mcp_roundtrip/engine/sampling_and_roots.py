@@ -276,5 +276,5 @@ class NamespacedRequest(Question[Mapping[str, Any]], Struct, frozen=True):
         return (("extensions", self.name),)
 
     def parse_response(self, raw: Any) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = raw
+        answer: Mapping[str, Any] = self.journal_value(raw)
         return answer
