@@ -38,7 +38,7 @@ class Flaky:
             raise self.errors.pop(0)
         return "ok"
 
-    def passes(self, retry: Retry, **options: Any) -> Passes:
+    def passes(self, retry: Retry | None, **options: Any) -> Passes:
         """Return the passes of a tool that runs this function as a step."""
         return Passes(lambda ctx: ctx.step("work", self, retry=retry), **options)
 
@@ -154,13 +154,11 @@ def test_a_step_that_failed_its_last_attempt_never_runs_again():
 def test_a_step_does_not_run_again_in_a_build_that_allows_fewer_attempts():
     work = Flaky([ConnectionError(str(number)) for number in range(9)])
 
-    def build(attempts: int) -> Any:
-        return lambda ctx: ctx.step("work", work, retry=Retry(attempts=attempts, delay_ms=60_000))
-
-    call = Passes(build(3), recorder=TaskJournal())
+    call = work.passes(Retry(attempts=3, delay_ms=60_000), recorder=TaskJournal())
     assert isinstance(call(), Sleeping)
     call.clock.advance(60)
-    assert error(call.on(build(1)).next_in_task(), StepFailed)
+    for fewer in (Retry(attempts=1), None):
+        assert error(call.on(work.passes(fewer).body).next_in_task(), StepFailed)
     assert work.calls == 1
 
 

@@ -7,9 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, RootModel
 from typing_extensions import TypedDict
 
-from mcp_roundtrip import (
-    Context,
-)
+from mcp_roundtrip import Context
 from mcp_roundtrip.engine.context_base import CallInfo
 from mcp_roundtrip.engine.outcomes import Done, NeedsInput
 from support.passes import Passes, accept, asked

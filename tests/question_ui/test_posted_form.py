@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.question_ui.page import FormPage, render_form
@@ -180,6 +180,7 @@ def test_a_valid_answer_arrives_as_it_was_entered(
     assert response["content"] == {key: value for key, value in answer.items() if key not in missing}
 
 
+@example(({"type": "object", "properties": {"a": {"type": "string", "maxLength": 9, "default": "a\nb"}}}, {}))
 @given(forms())
 def test_a_form_that_is_sent_unchanged_answers_with_its_defaults(
     case: tuple[dict[str, Any], dict[str, Any]],

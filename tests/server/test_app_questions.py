@@ -9,6 +9,7 @@ import pytest
 from mcp_roundtrip import Context, Server, ToolError
 from mcp_roundtrip.internal_errors import KeyServiceError, SettingsError
 from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
+from support.audit_lines import AuditLines
 from support.client_requests import APPS, QUESTIONS, answer_arguments, app_status, text
 from support.deployment import Deployment
 from support.task_tools import meanwhile, ran, run_step
@@ -51,7 +52,7 @@ def app(version=PROTOCOL_VERSION, **facets):
 @pytest.fixture
 def client(version, through_door, has_table):
     """A client whose calls wait in the table, or in a state that the view has."""
-    return app(version, through_door=through_door, has_table=has_table)
+    return app(version, through_door=through_door, has_table=has_table, audit=AuditLines())
 
 
 def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state(client):
@@ -68,6 +69,8 @@ def test_a_call_is_asked_and_answered_through_a_view_and_the_model_gets_no_state
     done = client.answer_in_app(again, sure=True)
     assert (app_status(done), done["structuredContent"]) == ("complete", {"sent": 3})
     assert ran == ["reserve", "charge", "send"]
+    answers = [each for record in client.audit.records() for each in record.get("answered", ())]
+    assert [(each["key"], each["via"]) for each in answers] == [("count", "app"), ("sure", "app")]
 
 
 def test_the_state_of_a_view_that_names_a_call_is_refused_from_a_client():

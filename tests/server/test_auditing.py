@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
@@ -159,7 +160,8 @@ def test_the_answer_leaves_whatever_prevents_the_last_line(log, error):
 
 
 ALICE = {"jwt": {"claims": {"iss": "https://id", "sub": "alice", "scope": "orders:read"}}}
-
+JWT = EventAuthenticator(AuthMode.JWT)
+FETCHES_KEYS = SimpleNamespace(authenticate=JWT.authenticate)
 
 passes = []
 
@@ -180,16 +182,14 @@ def cannot_forward(*given):
     raise ForwardingFailed("timeout")
 
 
-def send_through(log, body, path="/tools/orders", *, authorizer=ALICE, deadline_ms=1e18):
+def send_through(log, body, path="/tools/orders", *, auth=JWT, authorizer=ALICE, deadline_ms=1e18):
     """Send a request of alice through a front door that cannot forward it."""
     request = HttpRequest("POST", headers(body), json.dumps(body), authorizer, path=path)
-    ports = make_ports(forward=cannot_forward, audit=log.log, auth=EventAuthenticator(AuthMode.JWT))
+    ports = make_ports(forward=cannot_forward, audit=log.log, auth=auth)
     return DOOR.endpoint.respond(request, ports, Invocation("id", deadline_ms))
 
 
 GREETING = message("prompts/get", name="greeting", arguments={"name": SECRETS["argument"]})
-
-
 READ = message("resources/read", uri="orders://17")
 NOT_FORWARDED = [
     *((path, call("protected"), ["tools/call", "protected", None]) for path in ("/mcp", "/tools/orders")),
@@ -212,12 +212,14 @@ def test_a_request_that_cannot_be_forwarded_has_a_record_of_the_front_door(log, 
     assert SECRETS["argument"] not in str(record)
 
 
-@pytest.mark.parametrize("authorizer", [ALICE, {}], ids=["alice", "no token"])
-def test_an_unread_call_is_recorded_with_its_caller_if_known_also_after_a_timeout(log, authorizer):
-    send_through(log, call("plain"), authorizer=authorizer, deadline_ms=0)
+@pytest.mark.parametrize(
+    ("auth", "authorizer", "subject"), [(JWT, ALICE, "alice"), (JWT, {}, None), (FETCHES_KEYS, ALICE, None)]
+)
+def test_an_unread_call_is_recorded_with_its_caller_if_known_in_time(log, auth, authorizer, subject):
+    send_through(log, call("plain"), auth=auth, authorizer=authorizer, deadline_ms=0)
     [record] = log.records()
     assert brief(record, "feature", "reason") == ["plain", "forwarding_failed"]
-    assert (record["principal"] or {}).get("subject") == ("alice" if authorizer else None)
+    assert (record["principal"] or {}).get("subject") == subject
 
 
 def test_a_fault_while_a_call_is_recorded_does_not_change_the_response(log, monkeypatch):

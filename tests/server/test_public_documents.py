@@ -115,6 +115,7 @@ def test_other_paths_and_methods_are_for_messages():
 
 
 def test_a_card_is_at_the_url_of_the_endpoint_only():
+    assert ask("/server-card").status == 200, "without the base path, which an event may not have"
     for path in ("/other/server-card", "p/server-card"):
         assert ask(path).status == 404
     without_url = Deployment(
