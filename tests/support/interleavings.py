@@ -1,9 +1,8 @@
 """Run programs against one store in every order of their operations, with crashes.
 
 Each program runs in a thread of its own, and waits before each operation of its store. Only one thread runs
-at a time, so an order of the operations always has the same outcome. Two operations that follow each other
-have the same outcome in either order if both only read, or if they are about different rows: only one of the
-two orders is run.
+at a time, so an order of the operations always has the same outcome. So have both orders of two reads that
+follow each other: only one of them is run.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_roundtrip.tasks.store_interface import TaskStore
-from support.faulty_store import Operation
 
 TIMEOUT_S: Final = 60
 
@@ -34,20 +32,11 @@ class Crash:
     is_done: bool
 
 
-def commute(one: Operation, other: Operation) -> bool:
-    """Return whether the outcome does not depend on which of the two comes first."""
-    return (one.is_read and other.is_read) or not any(
-        pk == other_pk and (sk == other_sk or not sk or not other_sk)
-        for pk, sk in one.keys
-        for other_pk, other_sk in other.keys
-    )
-
-
 @dataclass
 class Process:
-    """A program in a thread. `result` is None after a crash, and `operations` counts what it began.
+    """A program in a thread, and its view of the store. `result` is None after a crash.
 
-    `next` is the operation that waits for its turn. `is_abandoned`: whether the program ends in place of it.
+    `operations` counts what it began. `is_reading`: whether the operation that waits for its turn is a read.
     """
 
     store: TaskStore
@@ -58,116 +47,77 @@ class Process:
     operations: int = 0
     has_crashed: bool = False
     has_ended: bool = False
-    next: Operation | None = None
-    is_abandoned: bool = False
-    may_run: threading.Event = field(default_factory=threading.Event)
-    has_paused: threading.Event = field(default_factory=threading.Event)
+    is_reading: bool = False
+    may_run: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    has_paused: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def start(self) -> None:
         """Run the program up to its first operation."""
         threading.Thread(target=self._run, daemon=True).start()
-        assert self.has_paused.wait(TIMEOUT_S)
+        assert self.has_paused.acquire(timeout=TIMEOUT_S)
 
     def step(self) -> None:
         """Execute one operation, and run the program up to the next one or its end."""
-        self.has_paused.clear()
-        self.may_run.set()
-        assert self.has_paused.wait(TIMEOUT_S)
-
-    def abandon(self) -> None:
-        """End the program before its next operation."""
-        self.is_abandoned = True
-        self.step()
+        self.may_run.release()
+        assert self.has_paused.acquire(timeout=TIMEOUT_S)
 
     def _run(self) -> None:
+        view: Any = self
         try:
-            self.result = self.program(_PausingStore(self))
+            self.result = self.program(view)
         except Crashed:
             self.has_crashed = True
         except BaseException as error:
             self.error = error
         self.has_ended = True
-        self.has_paused.set()
+        self.has_paused.release()
 
-    def execute(self, name: str, given: tuple[Any, ...]) -> Any:
-        """Execute an operation of the store when it is this program's turn."""
-        self.next = Operation.of(name, given)
-        self.has_paused.set()
-        assert self.may_run.wait(TIMEOUT_S)
-        self.may_run.clear()
-        if self.is_abandoned:
-            raise Crashed
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *given: self._execute(name, given)
+
+    def _execute(self, name: str, given: tuple[Any, ...]) -> Any:
+        self.is_reading = name in ("get", "query")
+        self.has_paused.release()
+        assert self.may_run.acquire(timeout=TIMEOUT_S)
         number, self.operations = self.operations, self.operations + 1
-        crashes = self.crash is not None and self.crash.operation == number
-        if crashes and self.crash is not None and not self.crash.is_done:
+        if self.crash == Crash(number, is_done=False):
             raise Crashed
         result = getattr(self.store, name)(*given)
-        if crashes:
+        if self.crash == Crash(number, is_done=True):
             raise Crashed
         return result
 
 
-class _PausingStore:
-    def __init__(self, process: Process) -> None:
-        self._process = process
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given: self._process.execute(name, given)
-
-
 def every_order(
     new_world: Callable[[], tuple[TaskStore, Sequence[Program]]], crash: Crash | None = None
-) -> Iterator[tuple[TaskStore, list[Process]]]:
+) -> Iterator[list[Process]]:
     """Run the programs in each order of their operations, each time in a new world, and yield the ends.
 
-    `crash` is that of the first program. The orders are found by depth-first search: each run repeats the
-    choices of the one before, up to the last one that had an alternative.
+    `crash` is that of the first program.
     """
-    choices: list[tuple[int, int]] = []  # the index that was chosen, and the number of alternatives
-    while True:
+    orders: list[list[int]] = [[]]  # the first turns of runs that are left
+    while orders:
+        turns = orders.pop()
         store, programs = new_world()
-        processes = [
-            Process(store, program, crash if number == 0 else None) for number, program in enumerate(programs)
-        ]
+        processes = [Process(store, each, None if number else crash) for number, each in enumerate(programs)]
         for process in processes:
             process.start()
-        is_whole = _take_turns(processes, choices)
-        for process in processes:
-            if process.error is not None:
-                raise process.error
-        if is_whole:
-            yield store, processes
-        while choices and choices[-1][0] + 1 == choices[-1][1]:
-            choices.pop()
-        if not choices:
-            return
-        chosen, alternatives = choices[-1]
-        choices[-1] = (chosen + 1, alternatives)
-
-
-def _take_turns(processes: Sequence[Process], choices: list[tuple[int, int]]) -> bool:
-    """Run the programs by the choices, and continue with first choices, which are added.
-
-    Return False, with the programs ended early, if another order has the same outcome.
-    """
-    depth, last = 0, 0
-    executed: Operation | None = None
-
-    def follows(number: int, process: Process) -> bool:
-        """Return whether no other order has the operation before the last one, with the same outcome."""
-        assert process.next is not None
-        return number >= last or executed is None or not commute(process.next, executed)
-
-    while running := [(number, each) for number, each in enumerate(processes) if not each.has_ended]:
-        able = [(number, process) for number, process in running if follows(number, process)]
-        if not able:
-            for _, process in running:
-                process.abandon()
-            return False
-        if depth == len(choices):
-            choices.append((0, len(able)))
-        last, process = able[choices[depth][0]]
-        executed = process.next
-        process.step()
-        depth += 1
-    return True
+        given, last, has_read = iter(turns.copy()), 0, False
+        while running := [number for number, each in enumerate(processes) if not each.has_ended]:
+            able = [each for each in running if each >= last or not (has_read and processes[each].is_reading)]
+            if not able:  # another run has the same outcome
+                for number in running:
+                    processes[number].crash = Crash(processes[number].operations, is_done=False)
+                    processes[number].step()
+                break
+            if (turn := next(given, None)) is None:
+                turn, *others = able
+                orders += [[*turns, other] for other in others]
+                turns.append(turn)
+            last, has_read = turn, processes[turn].is_reading
+            processes[turn].step()
+        else:
+            for process in processes:
+                if process.error is not None:
+                    raise process.error
+            yield processes
