@@ -20,7 +20,7 @@ from support.authorized_server import databases
 from support.project import FUNCTIONS, ROOT
 from support.replayed_results import LISTS, METHODS, Exchange
 from support.response_validation import STANDARD
-from support.sample_servers import OF_LINKS, TYPES, block_server, metadata_server, result_server, type_server
+from support.sample_servers import TYPES, member_server, result_server, type_server
 
 Request = Mapping[str, Any]
 """The parameters of a request."""
@@ -134,20 +134,15 @@ def of_examples() -> Iterator[Exchange]:
 
 def of_samples(arguments: Mapping[str, Any]) -> Iterator[Exchange]:
     """Yield the definitions and results of the sample servers. Calls have `arguments`, by sample type."""
-    metadata, blocks, results = metadata_server(), block_server(), result_server()
     yield from of_lists("types", type_server(*TYPES))
     for sample in TYPES:
         server = type_server(sample)  # the player checks all tools of a server before each request
         names = {name: {} if name.startswith("form") else arguments[sample] for name in server.tools}
         calls = [{"name": name, "arguments": given} for name, given in names.items()]
         yield from of_requests(sample, server, "tools/call", calls)
-    yield from of_lists("results", results)
-    yield from of_features_without_input("results", results)
-    yield from of_lists("metadata", metadata)
-    members = [{"name": "blocks", "arguments": {"member": member}} for member in OF_LINKS]
-    for method in ("tools/call", "prompts/get"):
-        yield from of_requests("blocks", blocks, method, members)
-    yield from of_features_without_input("blocks", blocks)
+    for where, server in {"results": result_server(), "members": member_server()}.items():
+        yield from of_lists(where, server)
+        yield from of_features_without_input(where, server)
 
 
 def of_lists(where: str, server: Server) -> Iterator[Exchange]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, time, timedelta, timezone
 from decimal import Decimal
-from functools import cache, partial
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -44,50 +44,31 @@ URI: Final = "a:b"
 
 _WEST: Final = timezone(timedelta(hours=-3, minutes=-30))
 
-TIMES: Final = (
-    *("2026-07-28T10:00:00Z", "2026-07-28T10:00:00.123456789+02:00"),
-    datetime(2026, 7, 28, 10, 0, 0, 5, tzinfo=_WEST),
-)
 ICONS: Final = (
-    *({"src": source} for source in ("https://a.example/i.png", "data:image/png;base64,iVA=")),
-    *({"src": "https://a.example/i.png", "sizes": sizes} for sizes in ([], ["48x48", "any"], ["large"])),
-    *({"src": "https://a.example/i.png", "theme": theme} for theme in ("light", "dark")),
-    *({"src": "https://a.example/i.png", "mimeType": mime_type} for mime_type in ("image/png", "")),
+    {"src": "data:image/png;base64,iVA=", "sizes": [], "mimeType": ""},
+    {"src": "https://a.example/i.png", "sizes": ["48x48", "any"], "mimeType": "image/png", "theme": "light"},
+    {"src": "https://a.example/i.png", "sizes": ["large"], "theme": "dark"},
 )
 ANNOTATIONS: Final = (
-    *({"audience": audience} for audience in ([], ["user"], ["assistant", "user", "user"])),
-    *({"priority": priority} for priority in (0, 0.5, 1)),
-    *({"lastModified": time} for time in TIMES),
+    {"audience": [], "priority": 0, "lastModified": "2026-07-28T10:00:00Z"},
+    {
+        "audience": ["assistant", "user", "user"],
+        "priority": 0.5,
+        "lastModified": "2026-07-28T10:00:00.123456789+02:00",
+    },
+    {"audience": ["user"], "priority": 1, "lastModified": datetime(2026, 7, 28, 10, 0, 0, 5, tzinfo=_WEST)},
 )
-TOOL_ANNOTATIONS: Final = (
-    *({"title": title} for title in ("", "A title")),
-    *({"readOnlyHint": hint} for hint in (True, False)),
+HINTS: Final = (
+    {"title": "", "readOnlyHint": True},
+    {"title": "A title", "readOnlyHint": False},
     {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False},
 )
-METAS: Final[Sequence[Mapping[str, Any]]] = (
-    {},
-    {"a/b": {"c": [None, 1.5, "é"]}},
-    {"": 0},
-    {"io.modelcontextprotocol/related-task": 5},
+MEMBERS: Final[Sequence[Mapping[str, Any]]] = (
+    {"title": "", "description": "", "icons": [], "meta": {}},
+    {"title": "A title", "description": "a\nb", "icons": ICONS[:2], "meta": {"a/b": {"c": [None, 1.5, "é"]}}},
+    {"icons": ICONS[2:], "meta": {"": 0, "io.modelcontextprotocol/related-task": 5}},
 )
-TITLES: Final = ("", "A title", "a\nb")
-SIZES: Final = (0, 2**53 - 1)
-
-OF_EVERY_FEATURE: Final[Mapping[str, Sequence[Any]]] = {
-    **dict.fromkeys(("title", "description"), TITLES),
-    "icons": [[], *([icon] for icon in ICONS)],
-    "meta": METAS,
-}
-OF_TOOLS: Final = {**OF_EVERY_FEATURE, "annotations": TOOL_ANNOTATIONS}
-OF_TEMPLATES: Final = {
-    **OF_EVERY_FEATURE,
-    "annotations": ANNOTATIONS,
-    "mime_type": ["text/plain", "text/plain; charset=utf-8"],
-}
-OF_RESOURCES: Final = {**OF_TEMPLATES, "size": SIZES}
-OF_EVERY_BLOCK: Final = {"annotations": ANNOTATIONS, "meta": METAS}
-OF_LINKS: Final = {**OF_RESOURCES, "uri": ["", "a b", "é"], "name": TITLES}
-"""Member -> values that authors may give."""
+"""Members that authors may give to each feature."""
 
 _DAY: Final = datetime(2026, 7, 28, 10)
 _SECONDS: Final = timezone(timedelta(seconds=30))
@@ -171,19 +152,38 @@ def result_server() -> Server:
     return server
 
 
-def metadata_server() -> Server:
-    """Return a server with a feature of each kind for each value of each member."""
-    server = Server("metadata")
-    kinds: tuple[tuple[Callable[..., Any], Mapping[str, Sequence[Any]]], ...] = (
-        (lambda name, **given: server.tool(name=name, **given)(_nothing), OF_TOOLS),
-        (lambda name, **given: server.prompt(name, **given)(_nothing), OF_EVERY_FEATURE),
-        (lambda name, **given: server.resource(f"a://{name}", **given)(_nothing), OF_RESOURCES),
-        (lambda name, **given: server.resource(f"b://{name}/{{x}}", **given)(_item), OF_TEMPLATES),
-    )
-    for declare, members in kinds:
-        for member, values in members.items():
-            for number, value in enumerate(values):
-                declare(f"{member}-{number}", **{member: value})
+def member_server() -> Server:
+    """Return a server with features of each kind that have all members, and all blocks as results."""
+    server, blocks = Server("members"), list[Any]()
+    for number, size in enumerate((0, 2**53 - 1, 1)):
+        members = MEMBERS[number]
+        of_block = {"annotations": ANNOTATIONS[number], "meta": members["meta"]}
+        of_data = {**members, **of_block, "mime_type": "text/plain; charset=utf-8"}
+        contents: tuple[dict[str, Any], ...] = ({"text": "hi"}, {"blob": b"\x00"})
+        server.tool(name=f"tool-{number}", **members, annotations=HINTS[number])(_nothing)
+        server.prompt(f"prompt-{number}", **members)(_nothing)
+        server.resource(f"a://{number}", **of_data, size=size)(_nothing)
+        server.resource(f"b://{number}/{{x}}", **of_data)(_item)
+        blocks += [
+            ResourceLink(uri=f"a://é{number}", name=members.get("title", "a"), **of_data, size=size),
+            Text("hi", **of_block),
+            *(kind(data=b"\x89P", mime_type="a/b", **of_block) for kind in (Image, Audio)),
+            *(EmbeddedResource(URI, **each, **of_block) for each in contents),
+        ]
+
+    @server.tool(name="blocks")
+    def tool() -> list:  # type: ignore[type-arg]  # content blocks, not data
+        return blocks
+
+    @server.prompt("blocks")
+    def prompt() -> list[PromptMessage]:
+        return [*map(PromptMessage, blocks)]
+
+    @server.resource("blocks://meta")
+    def resource() -> list[ResourceContents]:
+        blob = ResourceContents(blob=b"\xff", uri=URI, mime_type="a/b")
+        return [blob, *(ResourceContents("hi", meta=members["meta"]) for members in MEMBERS)]
+
     return server
 
 
@@ -193,36 +193,3 @@ def _nothing() -> str:
 
 def _item(x: str) -> str:
     return x
-
-
-def block_server() -> Server:
-    """Return a server whose tool and prompt return all blocks with a member, one with each of its values."""
-    server = Server("blocks")
-
-    @server.tool(name="blocks")
-    def tool(member: str) -> list:  # type: ignore[type-arg]  # content blocks, not data
-        return _blocks(member)
-
-    @server.prompt("blocks")
-    def prompt(member: str) -> list[PromptMessage]:
-        return list(map(PromptMessage, _blocks(member)))
-
-    @server.resource("blocks://meta")
-    def resource() -> list[ResourceContents]:
-        blob = ResourceContents(blob=b"\xff", uri=URI, mime_type="a/b")
-        return [blob, *(ResourceContents("hi", meta=meta) for meta in METAS)]
-
-    return server
-
-
-def _blocks(member: str) -> list[Any]:
-    return [make(**{member: value}) for value in OF_LINKS[member] for make in _makers(member)]
-
-
-def _makers(member: str) -> Sequence[Callable[..., Any]]:
-    link = partial(ResourceLink, uri=URI, name="a")
-    if member not in OF_EVERY_BLOCK:
-        return (link,)
-    text, embedded = partial(Text, text="hi"), partial(EmbeddedResource, uri=URI, text="hi")
-    media = (partial(kind, data=b"\x89P", mime_type="a/b") for kind in (Image, Audio))
-    return (link, text, embedded, *media, partial(EmbeddedResource, uri=URI, blob=b"\x00", mime_type="a/b"))
