@@ -97,6 +97,7 @@ def test_the_error_names_the_invalid_setting(subtests):
             with pytest.raises(SettingsError) as refused:
                 load_settings(environment)
             assert refused.value.setting == setting
+            assert re.search("must be|must hold|; (set|add|remove)", str(refused.value)), "no remedy"
 
 
 def test_the_algorithms_are_those_that_verify_tokens():
