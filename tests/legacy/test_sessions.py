@@ -51,15 +51,6 @@ def result_of(response):
 
 
 @pytest.mark.parametrize(
-    ("offered", "version"),
-    [("2025-06-18", "2025-06-18"), ("2024-11-05", "2025-11-25"), ("2026-07-28", "2025-11-25")],
-)
-def test_initialize_agrees_to_a_served_version_and_offers_the_latest_to_others(offered, version):
-    opening = {"protocolVersion": offered, "capabilities": {}, "clientInfo": INFO}
-    assert legacy(server).result("initialize", **opening)["protocolVersion"] == version
-
-
-@pytest.mark.parametrize(
     "session_id", [None, "", "x", "550e8400-e29b-41d4-a716-446655440000", "é", "A" * 100_000]
 )
 def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_id):
