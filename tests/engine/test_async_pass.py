@@ -126,6 +126,26 @@ def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_st
     assert tasks[-1].cancelled()
 
 
+def test_a_task_that_continues_after_its_cancellation_need_not_await_its_calls():
+    async def waits(ctx: AsyncContext) -> None:
+        later = ctx.step("later", int)
+        await asyncio.sleep(3600)
+        await later
+
+    async def continues(ctx: AsyncContext) -> None:
+        with suppress(asyncio.CancelledError):
+            await waits(ctx)
+        await asyncio.sleep(0)
+
+    async def body(ctx: AsyncContext) -> None:
+        task = asyncio.create_task(continues(ctx))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    assert AsyncPasses(body)() == Done(None)
+
+
 def test_a_branch_that_waits_for_a_parked_branch_does_not_block_the_pass():
     async def body(ctx: AsyncContext) -> Any:
         ready = asyncio.Event()
