@@ -185,6 +185,7 @@ mistakes(
         "an empty description": lambda: Server("x", description=""),
         "a server without a name": lambda: Server(" "),
         "a title that is too long": lambda: Server("x", title="x" * 3_000),
+        "scopes of a server that are a list": lambda: Server("x", scopes=["orders.read"]),
         "a scope that implies itself": lambda: Server("x", scopes={"admin": ["write"], "write": ["admin"]}),
         "a prompt without a name": lambda: Server("x").prompt(lambda: ""),
         "a resource without a uri": lambda: Server("x").resource(no_parameters),

@@ -43,6 +43,11 @@ class ScopeHierarchy(Struct, frozen=True):
     @classmethod
     def from_direct(cls, hierarchy: Mapping[str, Sequence[str]]) -> ScopeHierarchy:
         """Build a hierarchy from the scopes that each scope implies directly. Raises DefinitionError."""
+        if not isinstance(hierarchy, Mapping):
+            raise DefinitionError(
+                f"scopes={hierarchy!r:.200} does not map scopes to those that they imply, such as "
+                "{'orders.write': ['orders.read']}; write the scopes of a tool in its decorator"
+            )
         direct = {name: validate_scopes(narrower) for name, narrower in hierarchy.items()}
         validate_scopes(direct)
         return cls({name: _reached(direct, name) for name in direct})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import ge, gt, le, lt
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import TypeAdapter
@@ -32,29 +31,11 @@ _KEY_SCHEMAS: Final[Mapping[str, JsonSchemaValue]] = {
 """Type of a dict's keys -> schema of the names in the JSON object."""
 
 
-_LIMITS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    **dict.fromkeys(("minimum", "minLength", "minItems"), ge),
-    **dict.fromkeys(("maximum", "maxLength", "maxItems"), le),
-    **{"exclusiveMinimum": gt, "exclusiveMaximum": lt},
-}
-"""Keyword -> the test of a number or a length."""
-
-
 class JsonSchemaGenerator(GenerateJsonSchema):
     """Keeps only titles that the author wrote: a title `Name` for `name` costs the model tokens."""
 
     # A default that JSON cannot hold is left out of the schema, without a warning.
     ignored_warning_kinds = GenerateJsonSchema.ignored_warning_kinds | {"non-serializable-default"}
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        made = super().default_schema(schema)
-        default = made.get("default")
-        if default not in (None, ""):  # which count as left out
-            size = len(default) if isinstance(default, (str, list, dict)) else default
-            fits = [test(size, made[name]) for name, test in _LIMITS.items() if name in made]
-            if not all(fits) or default not in made.get("enum", [made.get("const", default)]):
-                del made["default"]  # a client that sends it would be refused
-        return made
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
