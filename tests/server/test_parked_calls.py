@@ -1,8 +1,10 @@
 """Calls of clients that cannot be asked by the protocol: asked on a page, continued when made again."""
 
 from itertools import count
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.internal_errors import KeyServiceError
@@ -64,6 +66,15 @@ def summarize(ctx: Context) -> str:
     return ctx.sample("summary", "Summarize.", max_tokens=10).text
 
 
+def be_known(name: str) -> str:
+    raise ValueError(f"{name} is unknown")
+
+
+@server.tool
+def greet(ctx: Context) -> str:
+    return ctx.elicit("name", "Who?", Annotated[str, AfterValidator(be_known)])
+
+
 @server.tool(channels=("model",))
 def relayed(ctx: Context) -> str:
     ctx.step("prepare", effect, "prepared")
@@ -83,6 +94,12 @@ def test_a_client_that_adds_an_id_of_its_own_to_each_call_continues_the_same_cal
     asked = deployment.text("confirm", toolCallId="call_1", sessionId="s")
     deployment.answer(asked, sure=True)
     assert deployment.text("confirm", toolCallId="call_2") == "tea True 1"
+
+
+def test_the_model_does_not_read_why_an_answer_was_refused_as_that_may_quote_it(deployment):
+    deployment.answer(deployment.text("greet"), name="Ada")
+    again = deployment.text("greet")
+    assert ("Who?" in again, "Ada" in again) == (True, False)
 
 
 def test_a_call_whose_tool_changed_starts_from_its_beginning_when_it_is_made_again(deployment):
