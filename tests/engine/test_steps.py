@@ -22,6 +22,7 @@ from mcp_roundtrip import (
     UsageError,
 )
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, NeedsInput, OwnershipLost, Sleeping
+from mcp_roundtrip.internal_errors import LeaseLost
 from support.passes import AsyncPasses, Passes, TaskJournal, accept, error, value
 
 
@@ -215,6 +216,17 @@ def test_an_interrupted_nonrepeatable_step_does_not_run_in_a_build_that_repeats_
     later = call.on(lambda ctx: ctx.step("pay", work, **options))
     assert error(later.next_in_task(), StepInterrupted).key == "pay"
     assert work.calls == 1
+
+
+def test_a_result_of_an_at_most_once_step_is_not_recorded_after_the_end_of_its_task():
+    journal = TaskJournal()
+
+    def pay() -> None:
+        journal.is_cancelled = True
+
+    call = Passes(lambda ctx: ctx.step("pay", pay, at_most_once=True), recorder=journal)
+    assert error(call(), LeaseLost)
+    assert list(journal.entries) == ["pay~begun"]
 
 
 def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it():

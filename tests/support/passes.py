@@ -19,6 +19,7 @@ from mcp_roundtrip.engine.notifications import NotificationBuffer
 from mcp_roundtrip.engine.outcomes import Checkpointed, Done, Failed, NeedsInput, Outcome, run_function
 from mcp_roundtrip.engine.pass_state import Recorder, Run, RunServices, TaskOptions
 from mcp_roundtrip.engine.question_channels import Channels, ClientInputs
+from mcp_roundtrip.internal_errors import LeaseLost
 from mcp_roundtrip.server.options import Fallback
 from mcp_roundtrip_testing.task_table import FakeClock
 
@@ -33,6 +34,8 @@ class TaskJournal:
     is_cancelled: bool = False
 
     def record(self, entry: Entry, *, as_owner: bool = False) -> Entry:
+        if as_owner and self.is_cancelled:
+            raise LeaseLost
         return self.entries.setdefault(entry.key, entry)
 
     def holds_lease(self) -> bool:
