@@ -68,7 +68,7 @@ def register(app: Path, name: str, *, tasks: bool) -> str:
         *lines[:end_of_imports],
         *([] if follows_import else [""]),
         f"from {name} import {name}",
-        between,
+        *([between] if between else []),
         *([] if follows_registration else ["", ""]),
         tool,
         "",

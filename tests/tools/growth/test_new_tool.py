@@ -126,6 +126,16 @@ def test_what_the_author_wrote_stays(project):
     assert [line for line in changed.splitlines() if line not in written.splitlines()] == added
 
 
+def test_a_module_that_only_imports_its_server_gets_the_tool(project):
+    app = project / SERVER
+    app.rename(app.with_name("tools.py"))
+    app.write_text("from tools import server\n\nhandler = server.lambda_handler\n")
+    write(plan_tool(project, "find_parts"))
+    [imports, registration] = app.read_text("utf-8").split("\n\n\n")
+    assert imports == "from tools import server\nfrom find_parts import find_parts"
+    assert registration == "server.tool(find_parts)\n\nhandler = server.lambda_handler\n"
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
