@@ -145,7 +145,7 @@ WITH_ANNOTATIONS = [
 
 @pytest.mark.parametrize("annotated", WITH_ANNOTATIONS)
 def test_annotations_are_written_as_json(annotated):
-    changed = datetime(2026, 7, 28, tzinfo=UTC)
+    changed = type("Moment", (datetime,), {})(2026, 7, 28, tzinfo=UTC)  # as in pandas and freezegun
     block = annotated(MappingProxyType({"lastModified": changed, "audience": ("user",)}))
     assert block.to_wire()["annotations"] == {"lastModified": "2026-07-28T00:00:00Z", "audience": ["user"]}
 

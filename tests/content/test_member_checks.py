@@ -58,7 +58,7 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons[0].x.a: object"),
         ({"annotations": {"lastmodified": ""}}, "annotations.lastmodified is not a name"),
         ({"annotations": {"priority": 5}}, "annotations.priority: Expected `float` <= 1.0"),
-        *(({"annotations": {"lastModified": time}}, "annotations.lastModified") for time in NO_TIMES),
+        *(({"annotations": {"lastModified": time}}, "annotations.lastModified must be") for time in NO_TIMES),
         ({"annotations": {"priority": Decimal("0.5")}}, "annotations.priority must be"),
         ({"_meta": {1: 1}}, "name in meta: "),
         ({"icons": [ICON, {1: 1, **ICON}]}, "name in icons[1]: "),

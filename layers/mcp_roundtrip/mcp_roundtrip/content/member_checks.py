@@ -38,7 +38,7 @@ class _Icon(TypedDict, total=False):
 class _Annotations(TypedDict, total=False):
     audience: list[Literal["user", "assistant"]]
     priority: Annotated[float, Meta(ge=0, le=1)]
-    lastModified: Annotated[datetime, Meta(tz=True)]  # or its text
+    lastModified: Any  # see `_check_annotations`
 
 
 class _ToolAnnotations(TypedDict, total=False):
@@ -151,12 +151,14 @@ def _check_names(where: str, given: Mapping[str, Any], kind: Any) -> None:
 
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
-    """Raise UsageError for what msgspec reads, and clients do not: other forms of a time, and a Decimal."""
-    time = given.get("lastModified")
-    if isinstance(time, str) and re.fullmatch(_TIME, time) is None:
-        raise UsageError(
-            f"{where}.lastModified must be a time with seconds and a zone, such as 2026-07-28T14:30:00Z"
-        )
+    """Raise UsageError for a time that clients refuse, and for a Decimal, which msgspec reads as a float."""
+    example = "2026-07-28T14:30:00Z"
+    time = given.get("lastModified", example)
+    if isinstance(time, str) and re.fullmatch(_TIME, time):
+        with suppress(ValueError):
+            time = datetime.fromisoformat(time)
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        raise UsageError(f"{where}.lastModified must be a time with seconds and a zone, such as {example}")
     if not isinstance(given.get("priority", 0), (int, float)):
         raise UsageError(f"{where}.priority must be an int or a float")
 
