@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
-from pydantic.networks import EmailStr, NameEmail, PostgresDsn
+from pydantic.networks import EmailStr, NameEmail, PostgresDsn, validate_email
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -233,7 +233,7 @@ def test_hosts_of_urls_and_email_addresses_count_towards_the_same_limit() -> Non
         read(PostgresDsn, hosts + ",a")
     address = f"a@{'xn--fiqs8s.' * 20}co"
     assert read(list[EmailStr], [address] * 20)
-    for email in (EmailStr, NameEmail):
+    for email in (EmailStr, NameEmail, Annotated[str, AfterValidator(validate_email)]):
         with pytest.raises(ArgumentsError, match="200000 characters"):
             read(list[email], [address] * 1_000)  # type: ignore[valid-type]  # each is a class
 
