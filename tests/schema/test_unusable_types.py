@@ -177,7 +177,7 @@ class Days(Enum):
 )
 def test_a_type_that_contradicts_its_schema_is_refused_by_name(annotation: Any) -> None:
     model = create_model("Model", inner=(annotation, ...))
-    with pytest.raises(DefinitionError, match=r"'x'.*inner.*; write "):
+    with pytest.raises(DefinitionError, match=r"'x'.*inner(?!.*NoneType).*; write "):
         arguments_of(model).json_schema()
 
 

@@ -36,7 +36,7 @@ _NEVER_TEXT: Final = _NEVER_HASHABLE | {"frozenset", "tuple", "named-tuple", "mo
 """Types of core schemas that no set can hold, and to which no name of a JSON object is converted."""
 
 _SAMPLES: Final[Mapping[str, Any]] = {
-    **{"any": None, "none": None, "bool": False, "int": 0, "float": 0.0, "str": ""},
+    **{"any": object(), "none": None, "bool": False, "int": 0, "float": 0.0, "str": ""},
     **{"list": [], "dict": {}, "set": set(), "tuple": ()},
 }
 """Types of core schemas -> a value, to which a limit can be applied, or not."""
