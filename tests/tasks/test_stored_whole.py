@@ -129,7 +129,7 @@ def ends(calls, channel, submissions, crash=None):
 
 @pytest.mark.parametrize("task_store", ["ministack"], indirect=True)
 def test_of_two_forms_one_is_stored_whole_and_only_its_sender_is_told_so(calls):
-    """In memory, the first of the submissions that are repeated after a crash may not crash at all."""
+    """The test of repetitions below has the same orders in memory: in its last round, nothing crashes."""
     winners = set()
     for waiting, (ada, bob) in ends(calls, APP, [(Waiting.in_view, ADA), (Waiting.in_view, BOB)]):
         assert waiting.received in (ADA, BOB)
