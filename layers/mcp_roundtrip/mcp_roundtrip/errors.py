@@ -203,8 +203,8 @@ class DuplicateKey(UsageError):
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"key {key!r} is used twice in this call; give each question and step its own: in a loop with "
-            "the item, as in f'pay-{item.id}', or its number, if items repeat; in a TaskGroup by ctx.branch"
+            f"key {key!r} is used twice in this call; give each question and step its own: in a loop, add "
+            "the item, as in f'pay-{item.id}', or its number, if items repeat; in a TaskGroup, use ctx.branch"
         )
         self.key = key
 

@@ -42,7 +42,7 @@ class CompiledSchema(Struct, frozen=True, eq=False, dict=True):  # dict: for cac
             else:
                 problem = f"{error.message}; write what {dialect_of(schema)} allows"
         except ValueError as error:  # a name that is not text, or half of a surrogate pair
-            place, problem = name, f"{error}; write JSON, whose names are text"
+            place, problem = name, f"{error}; write JSON"
         raise DefinitionError(f"{place}: {problem}")
 
     def is_valid(self, value: Any) -> bool:
