@@ -76,7 +76,9 @@ def definition_members(kind: str, name: str | None, given: Mapping[str, Any]) ->
 
 
 def check_members(holder: Any) -> None:
-    """Raise UsageError for a member of a dataclass that has another type. None is the default of some."""
+    """Raise UsageError for a member of a dataclass that has another type, and for both `text` and `blob`, or
+    neither. None is the default of some.
+    """
     kind = type(holder).__name__
     if hasattr(holder, "blob") and (holder.text is None) == (holder.blob is None):
         raise UsageError(f"{kind} has both text and blob, or neither; pass one of them")
@@ -152,15 +154,22 @@ def _check_names(where: str, given: Mapping[str, Any], kind: Any) -> None:
 
 def _check_annotations(where: str, given: Mapping[str, Any]) -> None:
     """Raise UsageError for a time that clients refuse, and for a Decimal, which msgspec reads as a float."""
-    example = "2026-07-28T14:30:00Z"
-    time = given.get("lastModified", example)
-    if isinstance(time, str) and re.fullmatch(_TIME, time):
-        with suppress(ValueError):
-            time = datetime.fromisoformat(time)
-    if not isinstance(time, datetime) or time.tzinfo is None:
-        raise UsageError(f"{where}.lastModified must be a time with seconds and a zone, such as {example}")
+    if "lastModified" in given and not _is_time(given["lastModified"]):
+        raise UsageError(
+            f"{where}.lastModified must be a time with seconds and a zone, such as 2026-07-28T14:30:00Z"
+        )
     if not isinstance(given.get("priority", 0), (int, float)):
         raise UsageError(f"{where}.priority must be an int or a float")
+
+
+def _is_time(value: Any) -> bool:
+    """Return whether a value is a time of the format `date-time` (RFC 3339), which clients check."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value) if re.fullmatch(_TIME, value) else None
+        except ValueError:
+            return False
+    return isinstance(value, datetime) and value.tzinfo is not None
 
 
 def _check_url(where: str, url: str) -> None:
