@@ -49,14 +49,14 @@ RunPass = Callable[[Task, TaskHistory, TaskRecorder], PassResult]
 class Worker(Struct, frozen=True):
     """Runs tasks.
 
-    `on_error` takes a log event and an error that does not end the worker, `on_lease_lost` the id of a task
-    that another worker took from this one. `wait_ms` waits between two renewals.
+    `on_error` takes a log event and an error that does not end the worker. `on_lease_lost` is called if
+    another worker took the task from this one. `wait_ms` waits between two renewals.
     """
 
     tasks: Tasks
     run_pass: RunPass
     on_error: Callable[[str, Exception], None]
-    on_lease_lost: Callable[[str], None]
+    on_lease_lost: Callable[[], None]
     wait_ms: WaitMs
 
     @property
@@ -97,7 +97,7 @@ class Worker(Struct, frozen=True):
         if item is None:  # the task has ended, or another worker has it
             item = self.store.update(task.pk, TASK, transitions.stop(owner=lease.owner))
         if item is None:
-            self.on_lease_lost(task.task_id)
+            self.on_lease_lost()
         return task if item is None else Task.from_item(item)
 
     def _run_and_store(self, task: Task, lease: Lease) -> Item | None:
