@@ -162,7 +162,7 @@ class WorkerInvocation(Struct, frozen=True):
             ports.tasks(),
             TaskRunner(self.server_tools, ports, invocation),
             observer.record_failure,
-            partial(observer.record, "lease_lost"),
+            lambda: observer.record("lease_lost"),
             ports.wait_ms,
         )
         # A worker writes to its table until the invocation ends.

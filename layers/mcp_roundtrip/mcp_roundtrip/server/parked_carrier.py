@@ -193,7 +193,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
             replace(self._calls.tasks, on_abandoned=lambda _: call.record("task_abandoned"), on_ending=None),
             this_pass,
             call.record_failure,
-            partial(call.record, "lease_lost"),
+            lambda: call.record("lease_lost"),
             call.context.ports.wait_ms,
         )
         # The lease lasts as long as the request, and is not renewed. A request is not delivered again.
