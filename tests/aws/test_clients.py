@@ -94,14 +94,12 @@ def test_an_environment_whose_calls_only_boto3_can_make_is_refused_by_its_variab
     ids=str,
 )
 def test_other_variables_of_sdks_need_no_boto3(others):
-    AwsClients(environment={**FUNCTION, **others}).client("kms").close()
+    AwsClients(environment={**FUNCTION, **others}).client("kms")
 
 
 def test_a_deployment_can_choose_boto3(function):
     clients = Boto3Clients()
-    client = clients.client("kms")
-    client.close()
-    assert type(client) is Boto3Client
+    assert type(clients.client("kms")) is Boto3Client
     assert type(clients.invoke_client()) is Boto3InvokeClient
 
 
@@ -117,7 +115,6 @@ def test_the_timeouts_and_the_attempts_fit_into_a_request_and_each_attempt_is_co
         client: Any = clients.client("kms")
         with pytest.raises(AwsError):
             client.call("GetPublicKey", KeyId="k")
-        client.close()
     assert counted == [("kms", "GetPublicKey")] * len(server.requests) == [("kms", "GetPublicKey")] * 3
     if isinstance(client, SignedClient):
         assert (client.connections._connect_timeout_s, client.read_timeout_s) == (1, 2)
@@ -231,7 +228,6 @@ def test_no_body_and_no_token_of_a_request_is_logged_at_level_debug(function, mo
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
         client = CLIENTS[kind]().client("dynamodb")
         DynamoStore(client, "tasks").put_new({"pk": "p", "sk": "s", "v": "answer"})
-        client.close()
         [sent] = server.requests
     assert b"answer" in sent.body
     assert not {"answer", FUNCTION["AWS_SESSION_TOKEN"]} & set(re.findall(r"\w+", caplog.text))

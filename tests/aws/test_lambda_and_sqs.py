@@ -41,8 +41,7 @@ def clients(request, now):
 @pytest.fixture
 def forward(aws, clients):
     ports = AwsPorts(Settings(AuthMode.NONE, owners="*"), RecordingObserver(), clients)
-    yield ports.forward
-    ports._invoke_client.close()
+    return ports.forward
 
 
 def test_text_is_forwarded_without_escaping_but_a_lone_surrogate(aws, forward):
@@ -129,4 +128,3 @@ def test_a_refused_connection_is_retried_once(aws, monkeypatch, kind):
     client = CLIENTS[kind](on_request=on_request).invoke_client()
     assert invoke_owner(client, *WEATHER) == {}
     assert (attempts, aws.connections_used) == (2 * [("lambda", "Invoke")], [1])
-    client.close()

@@ -141,7 +141,7 @@ def test_a_connection_is_used_again_unless_it_was_idle_for_too_long(passed_s, se
         call()
         call.now += passed_s
         call()
-        call.client.close()
+        call.connections.close()
         call()
     assert call.server.connections_used == [1, second, second + 1]
 

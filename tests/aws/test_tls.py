@@ -118,7 +118,7 @@ def test_a_server_with_another_certificate_is_called_if_the_system_trusts_its_au
     with calling(tls=authority.context(tmp_path, LOOPBACK), retries=retry_connection) as call:
         for _ in range(2):
             assert call() == {}
-            call.client.close()
+            call.connections.close()
     assert len(call.server.requests) == 2
     assert call.server.connections == 3  # Amazon's authorities were tried once
 

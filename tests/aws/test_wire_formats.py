@@ -175,7 +175,6 @@ def failed_with(code: str, message: str) -> str:
         client = signed_client("kms", server.url)
         with pytest.raises(AwsError) as failed:
             client.call("GetPublicKey", KeyId="k")
-        client.close()
     return f"{failed.value!r} {failed.value}"
 
 

@@ -89,7 +89,8 @@ class EmulatedService:
         return self._client.call(operation, timeout_s=timeout_s, **parameters)
 
     def close(self) -> None:
-        self._client.close()
+        if isinstance(self._client, SignedClient):
+            self._client.connections.close()
         if "_boto3" in vars(self):
             self._boto3.close()
 

@@ -56,7 +56,7 @@ class Caller:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.client.close()
+        self.connections.close()
 
 
 @contextmanager

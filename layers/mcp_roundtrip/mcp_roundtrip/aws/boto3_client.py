@@ -90,9 +90,6 @@ class Boto3Client:
             raise AwsError("malformed_answer") from error
         return dict(response)
 
-    def close(self) -> None:
-        self.client.close()
-
 
 class Boto3InvokeClient:
     """An `AwsClient` of Lambda that invokes functions at most once, with one boto3 client for each timeout.
@@ -115,17 +112,13 @@ class Boto3InvokeClient:
         timeout_s = timeout_s or 2
         client = self._clients(timeout_s)
         if not 0 <= self._clock() - self._used_at.get(timeout_s, 0) <= MAX_IDLE_BEFORE_INVOKE_S:
-            client.close()  # its connections; the next request opens a new one
+            client.client.close()  # its connections; the next request opens a new one
         try:
             response = client.call(operation, **parameters)
         except NotSent:
             response = client.call(operation, **parameters)
         self._used_at[timeout_s] = self._clock()
         return response
-
-    def close(self) -> None:
-        for timeout_s in self._used_at:
-            self._clients(timeout_s).close()
 
 
 def _to_aws_error(error: ClientError | BotoCoreError) -> AwsError:

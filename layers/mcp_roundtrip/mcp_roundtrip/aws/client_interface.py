@@ -39,9 +39,6 @@ class AwsClient(Protocol):
         Binary members are bytes. `timeout_s` limits the wait for the response. Raises AwsError.
         """
 
-    def close(self) -> None:
-        """Close the idle connections. The client can still be used."""
-
 
 class ClientFactory(Protocol):
     """Creates clients: `AwsClients`, `Boto3Clients`, or `TracedClients` around one of these."""

@@ -233,9 +233,6 @@ class SignedClient(Struct, eq=False):
             self.sleep(pause_s)
             attempt += 1
 
-    def close(self) -> None:
-        self.connections.close()
-
     def _attempt(self, operation: str, request: ServiceRequest, timeout_s: float) -> dict[str, Any]:
         path = self.endpoint.path.rstrip("/") + request.path
         headers = self._headers(path, request)

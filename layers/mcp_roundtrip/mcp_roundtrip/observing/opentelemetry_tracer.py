@@ -218,9 +218,6 @@ class TracedClient(Struct, frozen=True, eq=False):
         ):
             return self.client.call(operation, timeout_s=timeout_s, **parameters)
 
-    def close(self) -> None:
-        self.client.close()
-
 
 def _describe_error(span: Span, error: Exception) -> None:
     if not isinstance(error, AwsError):
