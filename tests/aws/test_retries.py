@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent
 from mcp_roundtrip.aws.signed_client import (
-    FIRST_DYNAMODB_PAUSE_S,
-    FIRST_PAUSE_S,
     THROTTLING_CODES,
     TRANSIENT_CODES,
     StandardRetries,
@@ -64,8 +62,7 @@ def oracle(model, error, attempt, random):
     )
     if not retryable.is_retryable(context):
         return None
-    service = model.service_model.service_id.hyphenize()
-    backoff = standard.ExponentialBackoff(random=random, service_name=service, throttling_detector=detector)
+    backoff = standard.ExponentialBackoff(random=random, throttling_detector=detector)
     return backoff.delay_amount(context)
 
 
@@ -78,8 +75,7 @@ def test_botocore_makes_the_same_decision(name, data):
     error = AwsError(code, status=data.draw(statuses(model, code)))
     attempt = data.draw(st.integers(1, 4))
     share = data.draw(st.integers(0, 2**53 - 1)) / 2**53  # what `kernel_random` returns
-    first_pause_s = FIRST_DYNAMODB_PAUSE_S if name.startswith("dynamodb") else FIRST_PAUSE_S
-    retries = StandardRetries(first_pause_s, random=lambda: share)
+    retries = StandardRetries(random=lambda: share)
     assert retries(error, attempt) == oracle(model, error, attempt, lambda: share)
 
 

@@ -80,7 +80,7 @@ class Connections:
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
         self._ca_bundle = ca_bundle
-        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS) and ca_bundle is None
+        self._is_amazon = str(endpoint.hostname).endswith(AMAZON_HOSTS) and not ca_bundle
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()

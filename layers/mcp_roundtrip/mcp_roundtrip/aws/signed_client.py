@@ -3,8 +3,9 @@
 A `SignedClient` signs its requests itself, because botocore would take most of the time of a first request.
 It has what a function needs in the Regions of the partition `aws`. `MCP_AWS_CLIENT` selects boto3 instead.
 
-`StandardRetries` follows the standard mode of the AWS SDKs as in botocore 1.44, without its quota and without
-`x-amz-retry-after`: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+`StandardRetries` follows the standard mode of the AWS SDKs as in botocore 1.44, without its quota,
+`x-amz-retry-after` and the shorter pauses of DynamoDB:
+https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ from mcp_roundtrip.aws.credentials import AwsCredentials, CredentialSource, find
 from mcp_roundtrip.aws.wire_formats import SERVICES, Service, ServiceRequest
 from mcp_roundtrip.internal_errors import SettingsError
 
+FIRST_PAUSE_S: Final = 0.05
 THROTTLING_PAUSE_S: Final = 1.0
-"""The longest pause before the second attempt of a throttled call. It doubles for each further attempt."""
+"""The longest pauses before a second attempt: of any call, and of a throttled one. A third doubles them."""
 
 TRANSIENT_STATUSES: Final = frozenset({500, 502, 503, 504})
 TRANSIENT_CODES: Final = frozenset(
@@ -67,11 +69,9 @@ def retry_connection(error: AwsError, attempt: int) -> float | None:
 class StandardRetries(Struct, frozen=True):
     """Repeats calls that failed for a transient reason, after pauses with full jitter.
 
-    `first_pause_s`: the longest pause before the second attempt. `time_left_s` returns the seconds until the
-    invocation ends, which no pause outlasts.
+    `time_left_s` returns the seconds until the invocation ends, which no pause outlasts.
     """
 
-    first_pause_s: float = 0.05
     time_left_s: Callable[[], float] = lambda: math.inf
     random: Callable[[], float] = kernel_random
     max_attempts: int = 3
@@ -79,7 +79,7 @@ class StandardRetries(Struct, frozen=True):
     def __call__(self, error: AwsError, attempt: int) -> float | None:
         if attempt >= self.max_attempts or not is_retryable(error):
             return None
-        first_pause_s = THROTTLING_PAUSE_S if is_throttling(error) else self.first_pause_s
+        first_pause_s = THROTTLING_PAUSE_S if is_throttling(error) else FIRST_PAUSE_S
         pause_s: float = self.random() * first_pause_s * 2 ** (attempt - 1)
         return pause_s if pause_s < self.time_left_s() else None
 
@@ -105,10 +105,6 @@ MAX_IDLE_S: Final = 60.0
 MAX_IDLE_BEFORE_INVOKE_S: Final = 5.0
 """The same for `invoke_client`: an error on a connection that the endpoint closed would not show whether the
 request arrived."""
-
-FIRST_DYNAMODB_PAUSE_S: Final = 0.025
-FIRST_PAUSE_S: Final = 0.05
-"""The longest pauses before a second attempt, as in botocore."""
 
 _BOTO3_VARIABLES: Final = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
@@ -136,12 +132,10 @@ class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached
     clock: Callable[[], float] = time.time
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
-    __repr__ = object.__repr__  # as that of `SignedClient`
+    __repr__ = object.__repr__  # that of a Struct would show the environment, which has credentials
 
     def client(self, service: str) -> AwsClient:
-        first_pause_s = FIRST_DYNAMODB_PAUSE_S if service == "dynamodb" else FIRST_PAUSE_S
-        retries = StandardRetries(first_pause_s, self.time_left_s)
-        return self._signed_client(service, retries, MAX_IDLE_S)
+        return self._signed_client(service, StandardRetries(self.time_left_s), MAX_IDLE_S)
 
     def invoke_client(self) -> AwsClient:
         return self._signed_client("lambda", retry_connection, MAX_IDLE_BEFORE_INVOKE_S)
@@ -160,11 +154,10 @@ class AwsClients(Struct, kw_only=True, eq=False, dict=True):  # dict: for cached
             region,
             endpoint,
             self._credentials,
-            Connections(endpoint, max_idle_s, self.clock, ca_bundle=ca_bundle or None),
+            Connections(endpoint, max_idle_s, self.clock, ca_bundle=ca_bundle),
             retries,
             on_request=self.on_request,
             clock=self.clock,
-            environment=self.environment,
         )
 
     @cached_property
@@ -215,10 +208,7 @@ class SignedClient(Struct, eq=False):
     on_request: OnRequest = ignore_request
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     read_timeout_s: float = 2.0
-
-    __repr__ = object.__repr__  # that of a Struct would show the environment, which has credentials
 
     def call(self, operation: str, *, timeout_s: float | None = None, **parameters: Any) -> dict[str, Any]:
         request = self.service.format_request(operation, parameters)
@@ -255,8 +245,8 @@ class SignedClient(Struct, eq=False):
             at=self.clock(),
         )
         headers.append(("User-Agent", USER_AGENT))
-        trace = self.environment.get("_X_AMZN_TRACE_ID")
-        if trace and "AWS_LAMBDA_FUNCTION_NAME" in self.environment:
+        trace = os.environ.get("_X_AMZN_TRACE_ID")
+        if trace and "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
             # With Lambda's trace id, AWS traces requests and stops recursive invocations.
             headers.append(("X-Amzn-Trace-Id", quote(trace, safe="=;:+&[]{}\"',")))
         return headers

@@ -31,7 +31,6 @@ def make_clients(settings: Settings, observer: Observer, tracer: Tracer | None) 
 
         make = Boto3Clients
     clients = make(
-        environment=os.environ,
         on_request=lambda service, operation: observer.count_aws_call(service),
         time_left_s=lambda: retries_end_at_ms.get() / 1000 - time.monotonic(),
     )
