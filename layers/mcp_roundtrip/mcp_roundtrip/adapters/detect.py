@@ -124,10 +124,9 @@ SOURCES: Final[Mapping[str, EventSource]] = {
 
 def detect(event: Any) -> EventSource:
     """Return the source of an event. Raises UnknownEventSource."""
-    if isinstance(event, dict):
-        for source in SOURCES.values():
-            if source.matches(event):
-                return source
+    for source in SOURCES.values():
+        if source.matches(event):
+            return source
     raise UnknownEventSource(explain_mismatch(event))
 
 

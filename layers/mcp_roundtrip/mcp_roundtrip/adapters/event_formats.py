@@ -142,15 +142,14 @@ def parse_message(event: Event) -> HttpRequest:
     try:
         return HttpRequest("POST", _mirrored_headers(event), compact_json(event), is_direct=True)
     except (ValueError, RecursionError):
-        return HttpRequest("POST", {}, None, is_direct=True)
+        return HttpRequest("POST", {}, None)
 
 
 def _mirrored_headers(event: Event) -> dict[str, str]:
-    method = event.get("method")
-    params = members(event, "params")
+    method, params = text(event, "method"), members(event, "params")
     values = {
         HEADER_METHOD: method,
-        HEADER_NAME: params.get(NAME_PARAMETER.get(method, "")) if isinstance(method, str) else None,
+        HEADER_NAME: params.get(NAME_PARAMETER.get(method, "")),
         HEADER_PROTOCOL_VERSION: members(params, "_meta").get(META_PROTOCOL_VERSION),
     }
     return {name: encode_header(value) for name, value in values.items() if isinstance(value, str)}
@@ -239,7 +238,7 @@ def _origin(context: Event, service: str, suffix: str) -> str | None:
 
 
 def _is_label(label: str) -> bool:
-    return label.isascii() and label.replace("-", "").isalnum() and label == label.lower()
+    return label.isascii() and label.replace("-", "").isalnum()
 
 
 def _is_stage(stage: str) -> bool:
@@ -336,6 +335,6 @@ def remove_query(event: dict[str, Any]) -> None:
 
 def without_stage(path: str, stage: str) -> str:
     """Remove the stage from a path. Every stage but `$default` is the first segment."""
-    if not stage or not f"{path}/".startswith(f"/{stage}/"):
+    if not f"{path}/".startswith(f"/{stage}/"):
         return path
     return path[len(stage) + 1 :] or "/"

@@ -219,8 +219,7 @@ class UriIndex(Generic[T]):
         found = self._find(normal)
         if any(re.search(_DOT_SEGMENT_OF_VALUE, value) for _, values in found for value in values.values()):
             return []
-        known = [id(item) for item, _ in found]
-        return found + [each for each in self._find(decoded) if found and id(each[0]) not in known]
+        return found + self._find(decoded) if found else []
 
     def find_equivalent(self, text: str) -> str:
         """Return the registered URI or template of which `text` is a spelling, or else `text`."""
