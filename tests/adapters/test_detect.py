@@ -69,6 +69,22 @@ def test_any_other_value_and_an_incomplete_event_are_refused(event: Any) -> None
     assert all(source.description in str(raised.value) for source in SOURCES.values())
 
 
+@pytest.mark.parametrize(
+    ("event", "differences"),
+    [
+        ({"version": "2.0", "type": "REQUEST", "requestContext": POST}, "no type"),
+        ({"requestContext": POST}, 'version "2.0"'),
+        ({"Records": []}, None),
+    ],
+)
+def test_a_refusal_says_how_the_event_differs_from_the_most_similar_source(event, differences) -> None:
+    with pytest.raises(UnknownEventSource) as raised:
+        detect(event)
+    assert str(raised.value).partition("It is most similar to ")[2] == (
+        f"{SOURCES['http_api'].description}, which has {differences}" if differences else ""
+    )
+
+
 def test_a_function_url_is_recognized_by_its_domain() -> None:
     assert is_function_url("abc.lambda-url.eu-west-1.on.aws")
     others: list[Any] = ["abc.execute-api.eu-west-1.amazonaws.com", "lambda-url.example.com", "", None, 7]

@@ -63,6 +63,7 @@ def test_the_principal_equals_the_one_of_a_jwt_authorizer_for_the_same_token():
             {}, {"jwt": {"claims": rendered, "scopes": None}}
         )
         assert caller(ONE.sign(given)) == by_api
+    assert by_api.principal == Principal("jwt", ALICE.subject, ISSUER)
 
 
 AT_JWT = ("at+jwt", "AT+JWT", "application/at+jwt")

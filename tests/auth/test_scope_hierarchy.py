@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.auth.callers import AuthMode, Caller
-from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy, validate_scopes
+from mcp_roundtrip.auth.scope_hierarchy import ScopeHierarchy, validate_scopes, with_prefix
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.settings import load_settings
 from mcp_roundtrip.errors import DefinitionError
@@ -106,6 +106,7 @@ def test_the_prefix_is_removed_from_scopes_that_have_it(mode, prefix, scope, gra
     found = caller(scope, prefix=prefix, mode=mode)
     assert found.scopes == granted
     assert found.principal == caller("read", prefix="", mode=mode).principal
+    assert with_prefix(["openid", "read"], prefix) == ["openid", f"{prefix}read"]
 
 
 def test_a_prefix_with_the_audience_needs_the_audience():

@@ -14,6 +14,7 @@ from mcp_roundtrip.protocol.capabilities import (
     missing_capabilities,
     needs_elicitation_ids,
     shows_apps,
+    shows_forms_in_apps,
 )
 
 
@@ -53,6 +54,10 @@ def test_an_extension_has_a_prefix_as_in_the_names_of_meta(name: str) -> None:
 )
 def test_a_client_shows_apps_of_the_types_that_it_names(settings: dict[str, Any], shown: bool) -> None:
     assert shows_apps({"extensions": {"io.modelcontextprotocol/ui": settings}}) is shown
+    for forms in ({}, {"elicitation": {}}):
+        for other in ({}, {"elicitation": {}}):
+            capabilities = {"extensions": {"io.modelcontextprotocol/ui": settings | other}, **forms}
+            assert shows_forms_in_apps(capabilities) is bool(shown and forms and other)
 
 
 def test_exactly_the_missing_capabilities_are_named() -> None:
