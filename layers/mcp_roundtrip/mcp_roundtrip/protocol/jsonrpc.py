@@ -119,9 +119,7 @@ def _message(message: dict[str, Any], request_id: RequestId | None) -> JsonRpcRe
         if not method.startswith("notifications/"):
             raise InvalidEnvelope(INVALID_REQUEST, f"'id' is missing: a request needs {ECHOABLE}")
         return Notification(method)
-    if params and None in params.values():
-        params = without_null_members(params)
-    return JsonRpcRequest(request_id, method, params or {})
+    return JsonRpcRequest(request_id, method, without_null_members(params or {}))
 
 
 def without_null_members(value: Mapping[str, Any]) -> Mapping[str, Any]:

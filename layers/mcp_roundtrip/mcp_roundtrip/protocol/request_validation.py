@@ -167,8 +167,7 @@ def _client_meta(params: Mapping[str, Any]) -> RequestMeta:
     if not isinstance(meta, dict):
         required = f"{constants.META_PROTOCOL_VERSION} and {constants.META_CLIENT_CAPABILITIES}"
         raise jsonrpc.invalid_params(f"_meta must be an object with {required}")
-    if None in meta.values():
-        meta = jsonrpc.without_null_members(meta)
+    meta = jsonrpc.without_null_members(meta)
     return RequestMeta(
         protocol_version=_required(meta, constants.META_PROTOCOL_VERSION, str, "a string"),
         capabilities=_required(meta, constants.META_CLIENT_CAPABILITIES, dict, "an object"),
@@ -184,8 +183,7 @@ def _legacy_meta(params: Mapping[str, Any], version: str, session: SessionId | N
     meta = params.get("_meta", {})
     if not isinstance(meta, dict):
         raise jsonrpc.invalid_params("_meta must be an object")
-    if None in meta.values():
-        meta = jsonrpc.without_null_members(meta)
+    meta = jsonrpc.without_null_members(meta)
     capabilities = _optional(meta, constants.META_CLIENT_CAPABILITIES, dict, "an object")
     log_level = _log_level(meta)
     if session is not None:
