@@ -53,16 +53,9 @@ def type_adapter(annotation: Any, *, of_step: bool = False) -> TypeAdapter[Any]:
 
 def _build(annotation: Any, of_step: bool, spelling: str = "") -> TypeAdapter[Any]:
     config = _BASE64 if of_step else None
-    try:
-        adapter = TypeAdapter(annotation, config=config)
-    except PydanticUserError as error:
-        if error.code != "type-adapter-config-unused":
-            raise
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            adapter, config = TypeAdapter(annotation), None  # a model has its own
-        else:  # a dataclass or a TypedDict takes it under another name
-            alias: Any = TypeAliasType("Alias", annotation)
-            adapter = TypeAdapter(alias, config=config)
+    # A dataclass or a TypedDict takes it only under another name. A model has its own.
+    alias: Any = TypeAliasType("Alias", annotation) if of_step else annotation
+    adapter: TypeAdapter[Any] = TypeAdapter(alias, config=config)
     if any(map(is_misread, nodes(adapter.core_schema))):
         adapter.validator = typed_validator(adapter.core_schema, config=config, of_step=of_step)
     return adapter
