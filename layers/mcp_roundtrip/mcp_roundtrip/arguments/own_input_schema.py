@@ -14,7 +14,7 @@ from mcp_roundtrip.internal_errors import named_errors
 from mcp_roundtrip.protocol.strict_json import is_portable_json
 from mcp_roundtrip.schema.input_validation import SchemaReader
 from mcp_roundtrip.schema.pattern_checks import check_for_clients
-from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of
+from mcp_roundtrip.schema.subschemas import DIALECTS, REFERENCES, bounded_subschemas, dialect_of, subschemas
 from mcp_roundtrip.schema.validation_cost import check_cost
 
 INPUT_SCHEMA: Final = "input_schema"
@@ -43,7 +43,7 @@ class OwnSchemaArguments(Arguments, frozen=True, eq=False, kw_only=True):
         schema = dict(input_schema)
         with named_errors(signature.name):
             _check(schema)
-            parameter_headers = headers_of_schema(schema, bounded_subschemas(schema))
+            parameter_headers = headers_of_schema(schema, subschemas(schema))
         return cls(signature, input_schema=schema, parameter_headers=parameter_headers)
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from mcp_roundtrip.errors import DefinitionError
+from mcp_roundtrip.protocol.strict_json import exceeds_depth
 
 DEFAULT_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DIALECTS: Final = {
@@ -41,31 +43,21 @@ def dialect_of(schema: Mapping[str, Any]) -> str:
     return str(schema.get("$schema", DEFAULT_DIALECT)).removesuffix("#")
 
 
-def bounded_subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each object that a `$ref` may use, also under unknown keywords. Raises DefinitionError."""
-    waiting: list[tuple[int, Any]] = [(0, root)]
-    count = 0
-    while waiting:
-        depth, node = waiting.pop()
-        if depth > MAX_SCHEMA_DEPTH:
-            raise DefinitionError(
-                f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
-            )
-        if isinstance(node, dict):
-            count += 1
-            if count > MAX_SUBSCHEMAS:
-                raise DefinitionError(
-                    f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one"
-                )
-            yield node
-        waiting += [(depth + 1, child) for child in _children(node)]
+def bounded_subschemas(root: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what `subschemas` yields. Raises DefinitionError for a schema beyond the bounds."""
+    found = [*islice(subschemas(root), MAX_SUBSCHEMAS + 1)]
+    if len(found) > MAX_SUBSCHEMAS:
+        raise DefinitionError(f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one")
+    if exceeds_depth(root, MAX_SCHEMA_DEPTH):
+        raise DefinitionError(
+            f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
+        )
+    return found
 
 
 def resolve(root: Mapping[str, Any], reference: Any) -> Any:
     """Return the subschema that a JSON pointer such as `#/$defs/size`, or an anchor, leads to, or None."""
-    if not isinstance(reference, str) or not reference.startswith("#"):
-        return None
-    fragment = reference[1:]
+    fragment = str(reference).removeprefix("#")
     if fragment and not fragment.startswith("/"):
         anchors = ("$anchor", "$dynamicAnchor")
         return next((each for each in subschemas(root) if fragment in map(each.get, anchors)), None)
@@ -81,11 +73,11 @@ def resolve(root: Mapping[str, Any], reference: Any) -> Any:
 
 def escaped(name: str) -> str:
     """Return a name as a step of a JSON pointer in a URI (RFC 6901 §6)."""
-    return quote(name.replace("~", "~0").replace("/", "~1"), safe="~")
+    return quote(name.replace("~", "~0").replace("/", "~1"))
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield what `bounded_subschemas` yields, of a schema that is within the bounds."""
+    """Yield each object that a `$ref` may use, also under unknown keywords."""
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
