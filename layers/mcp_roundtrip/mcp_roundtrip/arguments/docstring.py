@@ -50,7 +50,7 @@ def _google(lines: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _numpy(lines: list[str]) -> tuple[list[str], dict[str, str]]:
-    headers = [n for n, line in enumerate(lines) if n and _is_underline(line) and lines[n - 1].strip()]
+    headers = [n for n, line in enumerate(lines) if _is_underline(line)]
     for position, underline in enumerate(headers):
         if lines[underline - 1].strip() in _NUMPY_HEADERS:
             following = headers[position + 1 :]

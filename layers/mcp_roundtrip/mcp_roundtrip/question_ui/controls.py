@@ -207,4 +207,4 @@ def _ascii_host(name: str) -> str:
     """Return a host name in punycode. Raises UnicodeError for one that browsers read differently."""
     if _DEVIATIONS.search(name):
         raise UnicodeError
-    return name if name.isascii() else name.encode("idna").decode("ascii")
+    return name.encode("idna").decode("ascii")

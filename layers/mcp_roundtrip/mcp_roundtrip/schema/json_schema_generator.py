@@ -156,11 +156,9 @@ def build_json_schema(
 
 
 def _remove_infinite_annotations(schema: JsonSchemaValue) -> None:
-    if is_portable_json(schema):
-        return
     for part in subschemas(schema):
-        for keyword in ("default", "examples"):
-            if not is_portable_json(part.get(keyword)):
+        for keyword in part.keys() & {"default", "examples"}:
+            if not is_portable_json(part[keyword]):
                 del part[keyword]
     if not is_portable_json(schema):
         raise DefinitionError("the schema has NaN, Infinity or a larger number; write numbers below 1.8e308")
