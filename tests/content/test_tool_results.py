@@ -62,6 +62,7 @@ UNSTRUCTURED = [
     list[Image],
     list[Text | str],
     tuple[Text, Image],
+    tuple[Text, ...],
     Annotated[str, AfterValidator(str.upper)],
     Annotated[Audio | ResourceLink | EmbeddedResource | str, "a note"],
     list[Annotated[Text, "a note"]],
@@ -132,6 +133,7 @@ def test_choices_are_described_in_their_order():
         dict[str, Image],
         list[Text | int],
         list[list[Text]],
+        list[Text | None],
         list[Text | Annotated[str, PlainSerializer(str.upper)]],
     ],
 )
@@ -232,6 +234,8 @@ def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
     assert output.json_schema() is None
     assert output.dump([PIXEL]) == {"content": [PIXEL.to_wire()]}
     assert output.dump([1])["structuredContent"] == [1]
+    with pytest.raises(UsageError, match="beside"):
+        output.dump([PIXEL, 1])
 
 
 def test_an_alias_is_the_type_that_it_names():

@@ -84,11 +84,6 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
         Raises UsageError, which names the place and quotes no value.
         """
         if self.kind is _Kind.STRUCTURED:
-            if isinstance(value, _SEQUENCE) and any(isinstance(item, ContentBlock) for item in value):
-                raise UsageError(
-                    f"{self.name} returned content blocks, and its return type "
-                    f"{type_name(self.annotation)} is for data; write `-> list`"
-                )
             return self._structured(value)
         blocks = _blocks(value, text_alone=self.kind is _Kind.CONTENT)
         if self.kind is _Kind.CONTENT and (
@@ -103,6 +98,11 @@ class Output(Struct, frozen=True, eq=False, dict=True):  # dict: for cached_prop
     def _structured(self, value: Any) -> dict[str, Any]:
         if (text := json_text(value, self.annotation)) is not None:
             data = msgspec.json.decode(text)
+        elif isinstance(value, _SEQUENCE) and any(isinstance(item, ContentBlock) for item in value):
+            raise UsageError(
+                f"{self.name} returned content blocks as data, or beside data; return only blocks and text, "
+                "and annotate `-> list`"
+            )
         elif self.kind is _Kind.STRUCTURED:
             data, text = self._types.to_json(value)
         else:
