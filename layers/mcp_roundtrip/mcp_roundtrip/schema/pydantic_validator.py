@@ -50,18 +50,13 @@ _HASHED: Final = {
 _ONE_SPELLING: Final = frozenset({"str", "int", "bool", "literal", "enum", "any"})
 """Types of keys of which each has one name in JSON."""
 
-_ALSO_NUMBERS: Final = frozenset({"date", "datetime", "time", "timedelta"})
-"""Types that pydantic also reads from numbers: it would take 1.0 for a datetime in `datetime | int`."""
-
 _JSON_KINDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int", "float", "bool", "none"), "number"),
     **dict.fromkeys(("list", "set", "frozenset", "tuple", "deque", "generator"), "array"),
     **dict.fromkeys(("model", "typed-dict", "dataclass", "dict"), "object"),
-    **dict.fromkeys(
-        ("str", "bytes", "date", "datetime", "time", "timedelta", "uuid", "url", "decimal"), "string"
-    ),
+    **dict.fromkeys(("str", "bytes", "uuid", "url", "decimal"), "string"),
 }
-"""Types of core schemas -> the JSON that they read. Others may read any."""
+"""Types of core schemas -> the JSON that they read. Others may read any, such as a datetime a number."""
 
 _SCALARS: Final = (str, int, float, type(None))
 """Options of enumerations that pydantic finds by their JSON. It would not find a tuple, or a member."""
@@ -179,8 +174,7 @@ class _Changes(Struct, frozen=True):
 
     def _json_kind(self, choice: CoreSchema) -> str:
         """Return the kind of JSON that a choice reads, or "" for any."""
-        choice = dereference(choice, self.definitions)
-        return "" if choice["type"] in _ALSO_NUMBERS else _JSON_KINDS.get(choice["type"], "")
+        return _JSON_KINDS.get(dereference(choice, self.definitions)["type"], "")
 
     def _label(self, choice: CoreSchema) -> str:
         """Return the name of a choice in the places of errors."""
