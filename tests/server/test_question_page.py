@@ -68,6 +68,7 @@ def test_the_token_is_not_in_the_span_of_the_handler_nor_in_the_event_that_may_b
 def test_a_replayed_form_changes_nothing(page):
     token, task = ask_size(page)
     body = page.form(token, "4").body()
+    assert page.post(body.replace("action=accept", "action=other")).status == 400
     first = page.post(body)
     assert (first.status, page.post(body)) == (303, first), "the same answers get the same reply"
     for replay in (
@@ -121,6 +122,7 @@ def test_an_answer_that_is_too_large_stores_nothing_and_comes_back_if_it_was_rea
     body = page.form(token, "x" * 500_000).body()
     refused = page.post(body)
     assert refused.status == 413
+    assert 'role="alert"' in refused.body
     assert BrowserForm(refused.body).named("0.0")[0].text.strip() == "x" * 500_000
     for size in (1_000_001, 4_000_000):
         assert title(page.post(body + "&x=" + "x" * size)) == (413, "Answer too large")

@@ -85,7 +85,7 @@ def _summary(page: FormPage) -> str:
     if not page.errors and not page.problem:
         return ""
     labels = {each.name: each.title for question in page.questions for each in question.fields}
-    labels |= {each.action_name: each.message for each in page.questions if each.action_name}
+    labels |= {each.action_name: each.message for each in page.questions}
     items = "".join(
         f'<li><a href="#{element_id(name)}">{_joined(labels[name], error)}</a></li>'
         for name, error in page.errors.items()
