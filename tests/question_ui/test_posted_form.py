@@ -44,6 +44,8 @@ line = st.one_of(st.sampled_from(HOSTILE), st.text(characters, max_size=20))
 filled_line = line.filter(bool)
 lines = st.lists(filled_line, min_size=1, max_size=3).map("\n".join)
 
+AT_AN_OLD_OFFSET = {"type": "string", "format": "date-time", "default": "1930-01-01T00:00:00+00:20"}
+
 Case = tuple[dict[str, Any], Any]
 """A property and a valid value of it."""
 
@@ -181,6 +183,7 @@ def test_a_valid_answer_arrives_as_it_was_entered(
 
 
 @example(({"type": "object", "properties": {"a": {"type": "string", "maxLength": 9, "default": "a\nb"}}}, {}))
+@example(({"type": "object", "properties": {"a": AT_AN_OLD_OFFSET}}, {}))
 @given(forms())
 def test_a_form_that_is_sent_unchanged_answers_with_its_defaults(
     case: tuple[dict[str, Any], dict[str, Any]],
@@ -246,6 +249,7 @@ OPTIONS = {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b", 
         ({"type": "integer", "minimum": 1, "maximum": 9}, [["1"], ["9"]], [["0"], ["10"], ["1", "9"]]),
         ({"type": "number", "minimum": 1, "maximum": 9}, [["1.0"], ["9.0"]], [["0.9"], ["9.1"]]),
         ({"type": "string", "minLength": 2, "maxLength": 3}, [["ab"], ["abc"]], [["a"], ["abcd"]]),
+        ({"type": "string", "minLength": 1, "default": "a"}, [[""], ["b"]], []),
         (
             OPTIONS | {"minItems": 2, "maxItems": 3},
             [["0", "1"], ["0", "1", "2"]],
@@ -257,10 +261,12 @@ OPTIONS = {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b", 
 def test_a_limit_is_accepted_and_what_lies_beyond_is_refused(
     member: dict[str, Any], accepted: list[list[str]], refused: list[list[str]]
 ) -> None:
-    questions = make_questions({"q": request({"type": "object", "properties": {"value": member}}, "Message")})
+    schema = {"type": "object", "properties": {"value": member}}
+    questions = make_questions({"q": request(schema, "Message")})
     for values in (*accepted, *refused):
         answers = read_answers(questions, {"action": ("accept",), "0.0": tuple(values)})
         assert answers.errors.keys() == (set() if values in accepted else {"0.0"}), values
+        jsonschema.validate([each["content"] for each in answers.responses.values()], {"items": schema})
 
 
 posted_texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
