@@ -183,7 +183,9 @@ def test_contents_are_written_as_json():
     assert contents_of(held) == [{"uri": URI, "text": "a", "_meta": {"a/on": "2026-07-28"}}]
     [data] = contents_of({"a": ["Zürich", None]})
     assert data == {"uri": URI, "mimeType": "application/json", "text": '{"a": ["Zürich", null]}'}
-    assert contents_of([])[0]["text"] == "[]"
+    plain = (("a", "text", "a"), (b"a", "blob", "YQ=="), (Text("a"), "text", "a"), ([], "text", "[]"))
+    for value, name, data in plain:
+        assert resource_contents("r", value, URI, "x/y") == [{"uri": URI, "mimeType": "x/y", name: data}]
 
 
 @pytest.mark.parametrize("wrong", [object(), math.nan, b"\xff"])

@@ -56,6 +56,7 @@ def test_members_are_written_as_json_and_later_changes_are_not(given, written):
         ({"icons": [{**ICON, "sizes": "48x48"}]}, "icons[0].sizes: Expected `list`"),
         *(({"icons": [{"src": src}]}, "icons[0].src must be") for src in NO_URLS),
         ({"icons": [{**ICON, "x": {"a": object()}}]}, "icons[0].x.a: object"),
+        ({"icons": [{**ICON, "mime_type": "a/b"}]}, "icons[0].mime_type is not a name"),
         ({"annotations": {"lastmodified": ""}}, "annotations.lastmodified is not a name"),
         ({"annotations": {"priority": 5}}, "annotations.priority: Expected `float` <= 1.0"),
         *(({"annotations": {"lastModified": time}}, "annotations.lastModified must be") for time in NO_TIMES),

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union
 
 import jsonschema
 import pytest
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult, TextContent, Tool
 from pydantic import AfterValidator, BaseModel, Field, PlainSerializer, WrapSerializer, computed_field
 from typing_extensions import TypeAliasType, TypedDict
 
@@ -234,8 +234,9 @@ def test_a_list_of_anything_may_be_content_blocks_or_data(annotation):
     assert output.json_schema() is None
     assert output.dump([PIXEL]) == {"content": [PIXEL.to_wire()]}
     assert output.dump([1])["structuredContent"] == [1]
-    with pytest.raises(UsageError, match="beside"):
-        output.dump([PIXEL, 1])
+    for other in ([PIXEL, 1], TextContent(type="text", text="a")):
+        with pytest.raises(UsageError, match="content"):
+            output.dump(other)
 
 
 def test_an_alias_is_the_type_that_it_names():
