@@ -70,7 +70,7 @@ def test_a_single_field_is_wrapped_and_unwrapped(annotation, schema, answer, val
     assert type(parsed) is type(value)
 
 
-@pytest.mark.parametrize("annotation", [str | None, TypeAliasType("Name", str | None)])
+@pytest.mark.parametrize("annotation", [Annotated[str | None, Field()], TypeAliasType("Name", str | None)])
 def test_an_optional_single_field_may_be_omitted(annotation):
     assert "required" not in Form.from_model(annotation).requested_schema
     assert Form.from_model(annotation).parse({}) is None

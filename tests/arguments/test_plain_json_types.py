@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Annotated, Any, Dict, List, Literal  # noqa: UP035 - authors write these, too
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcp_roundtrip.arguments.elicitation_form import Form
@@ -172,6 +172,7 @@ def answer_outcome(parse: Callable[[Any], Any], content: Any) -> Any:
     return type(value), value
 
 
+@example(str, {SINGLE_FIELD: "\ud800"})
 @given(MODELS, CONTENTS)
 def test_an_answer_is_read_as_pydantic_reads_it(model: Any, content: Any) -> None:
     plain, by_pydantic = form_of(model), Form.from_model(model)

@@ -115,15 +115,20 @@ UserId = NewType("UserId", str)
     [
         *((UserId, "u"), (Annotated[UserId, Field(min_length=1)], "u"), (IntEnum("Level", "LOW"), "1")),
         *((Literal["a", 1], "a"), (list[str] | Literal["all"], "all"), (bool, "true"), (Literal[1, 2], "2")),
-        *((dict[str, int], '{"a": 1}'), (Annotated[int, Field(ge=1)], "3"), (None, "null")),
+        *((dict[str, int], '{"a": 1}'), (Annotated[int, Field(ge=1)], "3"), (None, "null"), (Tone, "stern")),
     ],
 )
-def test_an_argument_may_have_any_type_whose_json_is_sent_as_text(annotation, sent):
+def test_an_argument_may_have_any_type_whose_json_is_sent_as_text_and_whose_texts_are_completed(
+    annotation, sent
+):
     def prompt(argument: Any) -> str:
         return "x"
 
     prompt.__annotations__["argument"] = annotation
-    assert Player(server_of(prompts=[prompt])).prompt("prompt", {"argument": sent}).messages
+    player = Player(server_of(prompts=[prompt]))
+    assert player.prompt("prompt", {"argument": sent}).messages
+    offered = complete({"type": "ref/prompt", "name": "prompt"}, "argument", sent, player)["values"]
+    assert offered == [each for each in ("a", "all", "stern") if each == sent]
 
 
 asking = Server("asking")
@@ -159,9 +164,9 @@ PROMPT = {"type": "ref/prompt", "name": "review"}
 TEMPLATE = {"type": "ref/resource", "uri": "repo://{owner}"}
 
 
-def complete(ref, argument, value, **more):
+def complete(ref, argument, value, player=None, **more):
     params = {"ref": ref, "argument": {"name": argument, "value": value}, **more}
-    return Player(server).request("completion/complete", **params)["result"]["completion"]
+    return (player or Player(server)).request("completion/complete", **params)["result"]["completion"]
 
 
 def test_a_prefix_is_completed_with_the_other_arguments_in_up_to_a_hundred_suggestions():

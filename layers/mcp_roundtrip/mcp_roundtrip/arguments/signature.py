@@ -216,7 +216,7 @@ def _check_decorator(function: Callable[..., Any], names: Sequence[str]) -> None
 def _definition(function: Callable[..., Any]) -> Any:
     """Return the object with the annotations and the docstring: the function, or its type's `__call__`."""
     target = unwrap_function(function)
-    has_own = inspect.isroutine(target) or inspect.isclass(target) or hasattr(target, "__wrapped__")
+    has_own = inspect.isroutine(target) or hasattr(target, "__wrapped__")
     return target if has_own else type(target).__call__
 
 
@@ -296,7 +296,6 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def _has_yield(function: Callable[..., Any]) -> bool:
-    target = unwrap_function(function)
-    code = getattr(target, "__code__", None) or getattr(type(target).__call__, "__code__", None)
+    code = getattr(_definition(function), "__code__", None)
     # The functions of `inspect` would be a tenth of the time of a registration.
     return code is not None and bool(code.co_flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR))
