@@ -313,10 +313,6 @@ def test_content_that_is_not_json_is_an_invalid_answer(model, value, reason):
     assert reason in line
 
 
-def test_unknown_members_are_ignored():
-    assert Form.from_model(bool).parse({"value": True, "other": 1}) is True
-
-
 def test_the_reason_has_the_messages_of_the_authors_validators():
     class Window(BaseModel):
         first: int

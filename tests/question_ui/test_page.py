@@ -171,10 +171,7 @@ URI, DATE, MOMENT = ({"type": "string", "format": kind} for kind in ("uri", "dat
         ({"type": "string", "enum": ["a"]}, "1", "answers shown"),
         ({"type": "string", "enum": ["a"]}, "-1", "answers shown"),
         ({"type": "boolean"}, "true", "answers shown"),
-        ({"type": "string"}, "", "Enter an answer"),
-        ({"type": "integer"}, "", "whole number"),
         ({"type": "number"}, " ", "a number."),
-        ({"type": "boolean"}, "", "Choose an answer"),
     ],
 )
 def test_a_wrong_value_gets_an_error_that_says_what_to_enter(schema: Any, typed: str, error: str) -> None:

@@ -80,7 +80,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         if iterator := serialization.locate_iterator(value, "result"):
             return UsageError(self._mismatch(value, iterator))
         place = serialization.locate_unserializable(value, "result")
-        with suppress(PydanticSerializationError, UnicodeError):
+        with suppress(ValueError):  # half of a surrogate pair in a name; a value that contains itself
             self._refuse_invalid(types.dump_python(value, mode="json", by_alias=True, warnings=False), value)
             if place:  # half of a surrogate pair, which text cannot hold
                 return _not_json(self.name, value)
