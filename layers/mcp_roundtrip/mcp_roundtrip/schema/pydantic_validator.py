@@ -161,12 +161,13 @@ class _Changes(Struct, frozen=True):
     def _accepts(self, schema: Any) -> Accepts:
         """Return the check by the JSON Schema of a type, which is compiled for the first value."""
         whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
-        compiled = cache(lambda: _compiled_schema(whole, by_alias=not self.of_step))
+        compiled = cache(lambda: compile_schema(JsonSchemaGenerator(not self.of_step).generate(whole)))
 
         def accepts(value: Any) -> bool:
-            validator = compiled()
             try:
-                return validator is None or bool(validator.is_valid(value))
+                return compiled().is_valid(value)
+            except PydanticUserError:  # pydantic cannot describe the type
+                return True
             except (TypeError, ValueError):  # not JSON: an author's validator around the union has made it
                 return True
 
@@ -182,14 +183,6 @@ class _Changes(Struct, frozen=True):
             choice = choice["schema"]
         choice = dereference(choice, self.definitions)
         return getattr(choice.get("cls"), "__name__", None) or str(choice["type"])
-
-
-def _compiled_schema(schema: Any, *, by_alias: bool) -> Any:
-    """Return the validator of the JSON Schema of a type; None if pydantic cannot describe the type."""
-    try:
-        return compile_schema(JsonSchemaGenerator(by_alias).generate(schema))
-    except PydanticUserError:
-        return None
 
 
 def _read_option(options: Mapping[bytes, Any], value: Any, read: Callable[[Any], Any]) -> Any:
