@@ -103,7 +103,7 @@ def _adapt_to_earlier_version(call: FeatureCall) -> FeatureCall:
     elicitation, or if it is unknown what it declares and no fallback reaches the user.
     """
     meta = call.context.request.meta
-    params = replace(call.params, input_responses={}, request_state=None, is_retry=False)
+    params = replace(call.params, input_responses={}, request_state=None)
     adapted = replace(call, params=params, context=call.context.without_input_capabilities())
     reaches_user = not {"app", "page"}.isdisjoint(adapted.plan.fallbacks)
     takes_urls = declares(meta.capabilities, ELICITATION_URL) or not (meta.knows_capabilities or reaches_user)

@@ -113,7 +113,8 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         contents = resource_contents(self.name, value, call.name, self.mime_type)
         # A result that depends on the client's answers must not be cached.
-        ttl_ms, scope = (0, "private") if call.params.is_retry else (self.ttl_ms, self.cache_scope)
+        is_retry = not call.context.params.keys().isdisjoint({"inputResponses", "requestState"})
+        ttl_ms, scope = (0, "private") if is_retry else (self.ttl_ms, self.cache_scope)
         return results.complete(call.server_info, contents=contents) | {"ttlMs": ttl_ms, "cacheScope": scope}
 
     def error_body(self, call: FeatureCall, error: ToolError) -> ProtocolError:

@@ -212,7 +212,6 @@ class CallParams(Struct, frozen=True):
     arguments: Mapping[str, Any]
     input_responses: Mapping[str, Any]
     request_state: str | None
-    is_retry: bool = False
     model_responses: Mapping[str, Any] = field(default_factory=dict)
     is_in_app: bool = False
     continuation_code: str | None = None
@@ -229,8 +228,7 @@ class CallParams(Struct, frozen=True):
             raise invalid_params("requestState must be a string")
         if arguments is not None and not isinstance(arguments, dict):
             raise invalid_params("arguments must be an object")
-        is_retry = "inputResponses" in params or "requestState" in params
-        return cls(arguments or {}, responses, state, is_retry)
+        return cls(arguments or {}, responses, state)
 
     def declined(self) -> int:
         received = (*self.input_responses.values(), *self.model_responses.values())

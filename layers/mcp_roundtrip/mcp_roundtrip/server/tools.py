@@ -88,9 +88,7 @@ class ServerTools(Struct, frozen=True):
                 return Reply(results.tool_error(context.server_info, text), log_fields=log_fields)
         name = given["tool"]
         tool = authorize(self.tools.get(name), context, lambda: unknown_item("tool", name))
-        params = CallParams(
-            given["arguments"], given["answers"], given["state"], is_retry=True, is_in_app=True
-        )
+        params = CallParams(given["arguments"], given["answers"], given["state"], is_in_app=True)
         # A view can answer neither input requests of the client nor tasks.
         return FeatureCall(tool, tool.name, params, context.without_input_capabilities())
 
