@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from contextvars import copy_context
 from functools import partial
 from typing import Any
 
@@ -104,9 +103,7 @@ def _run_pass(call: FeatureCall, run: Run) -> Outcome:
     flow_id = run.history.journal.flow_id
     call.context.invocation.operation.begin(call, flow_id, run)
     call.context.tag(flow=flow_id)
-    if call.context.options.hooks:
-        return run_with_hooks(call, run, _validate_and_run)
-    return copy_context().run(_validate_and_run, call, run)  # later calls do not see the function's variables
+    return run_with_hooks(call, run, _validate_and_run)
 
 
 def _validate_and_run(call: FeatureCall, run: Run) -> Outcome:
@@ -220,7 +217,7 @@ class Round(Struct, frozen=True):
         if asked is not None:
             log_fields["asked"] = list(asked)
         log_fields |= fields
-        if outcome is not None and not isinstance(body, ProtocolError):
+        if not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
         return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=self.repeated)
