@@ -16,7 +16,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mcp_roundtrip.arguments.typed_arguments import CLIENT_ARGUMENTS
 from mcp_roundtrip.content.tool_results import Output
 from mcp_roundtrip.errors import ProtocolError, ToolError
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -70,8 +69,7 @@ class ServerTools(Struct, frozen=True):
         tool = find_by_name(self.tools, context)
         if CONTINUATION_CODE in params.arguments and tool.asks:
             params = _take_code(params)
-        if tool.parameters.is_lenient or not CLIENT_ARGUMENTS.isdisjoint(params.arguments):
-            params = replace(params, arguments=_known_arguments(tool, params.arguments))
+        params = replace(params, arguments=_known_arguments(tool, params.arguments))
         call = FeatureCall(tool, tool.name, params, context)
         check_call_headers(call)
         return call
