@@ -150,7 +150,7 @@ def authorize(
         raise unknown()
     required = item.scopes if scopes is None else scopes
     context.invocation.operation.note_feature(item, required, context)
-    if not context.options.satisfies(context.scopes, required):
+    if not context.options.hierarchy.satisfies(context.scopes, required):
         raise unknown() if context.hides_unauthorized else InsufficientScope(required)
     return item
 

@@ -115,7 +115,7 @@ class AuditedOperation(Operation):
             scopes_used=tuple(
                 scope
                 for scope in sorted(context.scopes)
-                if any(context.options.satisfies(frozenset({scope}), [each]) for each in required)
+                if any(context.options.hierarchy.satisfies({scope}, [each]) for each in required)
             ),
         )
 

@@ -74,7 +74,8 @@ class FeatureList(Struct):
     def _page(self, context: RequestContext) -> dict[str, Any]:
         options, names, hides = context.options, list(self.items), context.hides_unauthorized
         if hides:
-            names = [name for name in names if options.satisfies(context.scopes, self.items[name].scopes)]
+            held = options.hierarchy.expand(context.scopes)
+            names = [name for name in names if held.issuperset(self.items[name].scopes)]
         cursor = context.params.get("cursor")
         part, following = find_page(self.member, names, cursor, self._page_size(context))
         members: dict[str, Any] = {self.member: list(self._definitions(names[part], context)), **following}

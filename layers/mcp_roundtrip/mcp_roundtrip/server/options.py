@@ -111,10 +111,6 @@ class ServerOptions(Struct, frozen=True):
         """Return the scopes that clients should request first, if features require these."""
         return self.hierarchy.narrowest(required) if self.initial_scopes is None else self.initial_scopes
 
-    def satisfies(self, granted: frozenset[str], required: Sequence[str]) -> bool:
-        """Return whether the granted scopes contain or imply all required ones."""
-        return granted.issuperset(required) or self.hierarchy.satisfies(granted, required)
-
 
 def make_server_info(name: str, version: str, title: str | None) -> dict[str, Any]:
     """Build the Implementation object of a server. Raises DefinitionError for values that are not allowed."""
