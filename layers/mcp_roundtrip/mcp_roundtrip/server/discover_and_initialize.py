@@ -200,7 +200,7 @@ def _list_nothing(member: str, context: RequestContext) -> Reply:
         raise unknown_method(context.request.method)
     options = context.options
     members: dict[str, Any] = {member: []}
-    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, is_private=False, **members))
+    return Reply(results.cacheable(options.server_info, options.list_ttl_ms, **members))
 
 
 def decline_subscription(context: RequestContext) -> Reply:
