@@ -17,7 +17,7 @@ from msgspec.json import Decoder
 from mcp_roundtrip.auth.callers import ANONYMOUS, Caller, EventAuthenticator, IssuerUnavailable, Unauthorized
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.errors import ProtocolError
-from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal, SettingsError
+from mcp_roundtrip.internal_errors import ForwardingFailed, Refusal
 from mcp_roundtrip.protocol.http import HttpRequest, HttpResponse, body_within_limit
 from mcp_roundtrip.protocol.jsonrpc import RETRY_AFTER_S, TOO_MANY_REQUESTS, Notification
 from mcp_roundtrip.protocol.request_validation import InvalidRequest, ValidRequest, validate_request
@@ -140,28 +140,24 @@ def forward(
 ) -> HttpResponse:
     """Return the response of an owner. `feature`: what `Forwarded` has about a feature of the catalog.
 
-    Raises ForwardingFailed, and logs it: an owner that crashed has logged nothing about the request.
+    Raises SettingsError, or ForwardingFailed, and logs the latter: an owner that crashed has logged nothing.
     """
     timeout_s = owner_timeout_s(invocation.deadline_ms - ports.clock_ms())
     deadline_ms = int((ports.clock() + timeout_s) * 1_000)
     trace = None if ports.tracer is None else ports.tracer.current()
     forwarded = Forwarded(deadline_ms, correlation_id=invocation.correlation_id, trace=trace, **feature)
     try:
-        raw = ports.forward(owner, invocation.event or {}, forwarded.custom(), timeout_s)
-    except SettingsError:  # nothing was sent
-        raise
-    except Exception as error:
+        raw = ports.forward(owner, invocation.event, forwarded.custom(), timeout_s)
+    except ForwardingFailed as error:
         ports.observer.record_failure("forwarding_failed", error, owner=owner, **log_fields)
-        if isinstance(error, ForwardingFailed):
-            raise
-        raise ForwardingFailed("unexpected") from error
+        raise
     ports.observer.record("request_forwarded", **log_fields, owner=owner)
     return HttpResponse(200, raw=raw)
 
 
-def forwarding_failed(failure: Exception, invocation: Invocation) -> ProtocolError:
+def forwarding_failed(failure: ForwardingFailed, invocation: Invocation) -> ProtocolError:
     """Return the error for a request that could not be forwarded, or whose response was lost."""
-    if isinstance(failure, ForwardingFailed) and failure.is_throttled:
+    if failure.is_throttled:
         text = "The server is busy, and this request did not run: send it again later."
         data = {"retryAfterMs": 1_000 * RETRY_AFTER_S}
         return Refusal("forwarding_failed", TOO_MANY_REQUESTS, text, data, http_status=429)

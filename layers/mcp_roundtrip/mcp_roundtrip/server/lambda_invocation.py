@@ -106,7 +106,7 @@ class Invocation(Struct, frozen=True):
     correlation_id: str
     deadline_ms: float
     lambda_context: Any = None
-    event: Mapping[str, Any] | None = None
+    event: Mapping[str, Any] = {}
     forwarded: Forwarded = _NOT_FORWARDED
     max_response_bytes: int = MAX_RESPONSE_BYTES
     operation: Operation = Operation()
