@@ -62,12 +62,11 @@ def _handle(invocation: WorkerInvocation, event: Any) -> Any:
             )
             invocation.ports.observer.record_failure("unknown_event_source", unknown)
             raise unknown
-        pk = str(event["task"])
         try:
-            return invocation.handle_task(pk)
+            return invocation.handle_task(str(event["task"]))
         except Exception as error:
             failure = "misconfigured" if isinstance(error, SettingsError) else "worker_failed"
-            invocation.ports.observer.record_failure(failure, error, task=task_id_in(pk))
+            invocation.ports.observer.record_failure(failure, error)
             raise
     failed = [record["messageId"] for record in event["Records"] if not invocation.handle_message(record)]
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}

@@ -179,7 +179,7 @@ class TaskRunner(Struct, frozen=True):
         if tool is None:
             self.invocation.operation.begin_task(task, history.call)
             drift = Drift(history.call.name, "the tool does not exist any more")
-            self.ports.observer.record_failure("drift", drift, task=task.task_id)
+            self.ports.observer.record_failure("drift", drift)
             repeated = describe_repeated(keys_of_steps(history.journal.entries))
             return ProtocolError(INTERNAL_ERROR, f"The tool of this task does not exist any more.{repeated}")
         call = self._restore_call(tool, task, history.call)
@@ -191,7 +191,6 @@ class TaskRunner(Struct, frozen=True):
         )
         options = TaskOptions(
             recorder=recorder,
-            is_offered=True,
             created_in=task.created_in,
             outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
         )
