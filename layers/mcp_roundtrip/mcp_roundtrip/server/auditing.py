@@ -135,7 +135,7 @@ class AuditedOperation(Operation):
     def begin(self, call: FeatureCall, flow: str, run: Run | None = None) -> None:
         """Store the `begun` line, unless it is stored, and note the run of a pass that begins."""
         self._note_caller(call.context)
-        self._record.update(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow or None)
+        self._record.update(feature_kind=call.feature.kind, feature=call.feature.name, flow=flow)
         if self._record.get("worker"):
             self._record["task"] = str(call.context.request.id)
         if run is not None:
@@ -144,7 +144,7 @@ class AuditedOperation(Operation):
 
     def begin_task(self, task: Task, call: TaskCall | None) -> None:
         """Store the `begun` line of an operation on a task, with the caller of the call that became it."""
-        self._record.update(task=task.task_id, flow=task.flow_id or None)
+        self._record.update(task=task.task_id, flow=task.flow_id)
         if call is not None:
             self._principal = None if call.principal is None else Principal(*call.principal)
             method = self._record.get("method") or call.method
@@ -154,8 +154,8 @@ class AuditedOperation(Operation):
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
         task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
-        flow = task.flow_id or None
-        self._record.update(method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=flow)
+        self._record.update(method=QUESTION_PAGE, feature_kind="tool", feature=tool)
+        self._record.update(task=task_id, flow=task.flow_id)
         keys = {wire_key: asked.key for wire_key, asked in task.requests.items()}
         self._answers = [
             {"key": keys.get(wire_key, wire_key), "action": action_of(raw), "via": "page"}
@@ -255,7 +255,7 @@ class AuditedOperation(Operation):
     # -- both lines ---------------------------------------------------------------------------------
 
     def _write(self) -> None:
-        if self._principal is not None and "principal" not in self._record:
+        if self._principal is not None:
             key, principal = self._log.hash_key, self._principal
             identity = plain_caller(principal) if key is None else hashed_caller(principal, key())
             self._record["principal"] = identity
