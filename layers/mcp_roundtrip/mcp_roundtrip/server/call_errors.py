@@ -48,11 +48,10 @@ MAX_DESCRIBED: Final = 5
 
 
 class ClientError(Struct, frozen=True):
-    """The error that the client receives, the `outcome` of the log, and the `reason` of the audit record."""
+    """The error that the client receives, and the `outcome` of the log."""
 
     error: ToolError | ProtocolError
     outcome: str | None = None
-    reason: str | None = None
 
 
 def invalid_state(call: FeatureCall, rejected: StateRejected) -> ProtocolError:

@@ -205,7 +205,6 @@ class Round(Struct, frozen=True):
         body: Mapping[str, Any] | ProtocolError,
         outcome: str | None,
         *,
-        reason: str | None = None,
         asked: Mapping[str, tuple[str, str]] | None = None,
         **fields: Any,
     ) -> Reply:
@@ -220,7 +219,7 @@ class Round(Struct, frozen=True):
         if not isinstance(body, ProtocolError):
             log_fields["outcome"] = outcome
         messages = tuple(self.run.notifications.messages)
-        return Reply(body, messages, log_fields, reason=reason, asked=asked or {}, repeated=self.repeated)
+        return Reply(body, messages, log_fields, asked=asked or {}, repeated=self.repeated)
 
     @property
     def repeated(self) -> str:
@@ -251,4 +250,4 @@ class Round(Struct, frozen=True):
         if isinstance(error, ProtocolError):
             return self.reply(error, failure.outcome)
         body = self.call.feature.error_body(self.call, error)
-        return self.reply(body, failure.outcome, reason=failure.reason)
+        return self.reply(body, failure.outcome)

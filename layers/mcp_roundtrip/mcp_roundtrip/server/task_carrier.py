@@ -103,8 +103,8 @@ def not_stored(this_round: Round, error: ItemTooLarge | TooManyOpenTasks | Store
     if call.context.takes_rounds:
         return this_round.error_reply(ClientError(refused))
     # Many clients of earlier versions show no text of a JSON-RPC error, and a model reads no data.
-    failure = ClientError(CallAborted(refused.message), "too_many_open_tasks", refused.reason)
-    return this_round.error_reply(failure)
+    failure = ClientError(CallAborted(refused.message), "too_many_open_tasks")
+    return replace(this_round.error_reply(failure), reason=refused.reason)
 
 
 def _too_large(this_round: Round, error: ItemTooLarge) -> ClientError:
