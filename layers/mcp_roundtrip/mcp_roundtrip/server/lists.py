@@ -186,15 +186,13 @@ class ToolList(Struct):
 
     tools: Mapping[str, ListedTool]
     _lists: dict[ClientAbilities, FeatureList] = field(default_factory=dict)
-    _reported: set[str] = field(default_factory=set)
 
     def __call__(self, context: RequestContext) -> Reply:
         during_call = context.without_input_capabilities() if context.request.is_legacy else context
         client = during_call.client_abilities()
         if client not in self._lists:
             is_private = any(_is_varied(tool, client) for tool in self.tools.values())
-            items = self._items(client)
-            self._lists[client] = FeatureList("tools", items, is_private, _reported=self._reported)
+            self._lists[client] = FeatureList("tools", self._items(client), is_private)
         return self._lists[client](context)
 
     def _items(self, client: ClientAbilities) -> dict[str, ListItem]:
