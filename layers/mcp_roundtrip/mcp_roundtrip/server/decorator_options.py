@@ -233,7 +233,7 @@ def check_hook(hook: Any) -> str:
     """Return the name of a hook. Raises DefinitionError for a function that is none."""
     check_callable("@server.around", hook)
     name, target = function_name(hook), unwrap_function(hook)
-    if not (inspect.isroutine(target) or inspect.isfunction(target)):
+    if not inspect.isroutine(target):
         target = type(target).__call__
     if not (inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target)):
         raise DefinitionError(
