@@ -264,19 +264,6 @@ def test_the_state_of_a_call_for_the_model_gets_a_link_after_a_release_without_t
     assert after.text("slow") == "xxx"
 
 
-def test_a_call_that_expires_before_its_answer_is_stored_starts_from_its_beginning(deployment):
-    deployment.text("relayed")
-    reads = count()
-    expiring = FaultyStore(
-        deployment.store,
-        lambda operation: operation.keys[0][1] == TASK and next(reads) == 1,
-        before=lambda operation: deployment.store._items.pop(operation.keys[0]),
-    )
-    asked = deployment.by(store=expiring).text("relayed", input_responses={"number": 3})
-    assert "How many?" in asked
-    assert ran == ["prepared", "prepared"]
-
-
 def test_a_pass_without_keys_is_an_error_of_its_call_which_continues_when_they_are_back(deployment):
     def fail():
         raise KeyServiceError("ThrottlingException")

@@ -32,7 +32,6 @@ from mcp_roundtrip.tasks.model import CLIENT, Task, WorkState, task_partition_ke
 from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.parked_calls import PARKED, ParkedCaller, ParkedCalls
 from mcp_roundtrip.tasks.question_page_tokens import APP
-from mcp_roundtrip.tasks.service import UnknownTask
 from mcp_roundtrip.tasks.worker import Worker
 
 FIRST_PAUSE_MS: Final = 250
@@ -103,8 +102,6 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
                 self._calls.tasks.store_responses(task.pk, responses, channels=("model",), via="model")
             except ItemTooLarge as error:
                 return question_presenters.too_large(self._idle_round(), error)
-            except UnknownTask:
-                pass  # it expired meanwhile
         return self._reply_to(task) or self._refuse_code()
 
     def _refuse_code(self) -> Reply | None:
@@ -112,8 +109,7 @@ class StoredCall(Struct, frozen=True, dict=True):  # dict: for cached_property
 
     def resume_named(self, task_id: str) -> Reply:
         """Return the reply of the parked call that a state names; store the answers of the request first."""
-        pk = task_partition_key(PARKED, self._caller.binding, task_id)
-        task = None if pk is None else self._calls.load(pk)
+        task = self._calls.load(task_partition_key(PARKED, self._caller.binding, task_id))
         if task is None:
             return question_presenters.ended(self._idle_round())
         self.call.context.invocation.operation.begin(self.call, task.flow_id)

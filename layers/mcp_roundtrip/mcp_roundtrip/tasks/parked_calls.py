@@ -43,7 +43,7 @@ from mcp_roundtrip.tasks.call_and_journal_items import (
 from mcp_roundtrip.tasks.model import TASK, OutstandingRequest, Status, Task, WorkState, task_partition_key
 from mcp_roundtrip.tasks.open_task_limit import WRITE_ATTEMPTS, Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.question_page_tokens import APP, LINKED, PAGE, link_to_item, new_token
-from mcp_roundtrip.tasks.service import Tasks, UnknownTask, task_id_of
+from mcp_roundtrip.tasks.service import Tasks, task_id_of
 from mcp_roundtrip.tasks.store_interface import Change, Update
 
 PARKED: Final = "parked"
@@ -208,15 +208,11 @@ class ParkedCalls(Struct, frozen=True):
         channels = LINKED if is_form else {each.channel for each in task.requests.values()}
         asked = {key for key, each in task.requests.items() if each.channel in channels}
         given = {key: answers[key] for key in asked & answers.keys()}
-        if not is_form or given.keys() == asked:
-            try:
-                is_stored = self.tasks.store_responses(
-                    task.pk, given, channels=channels, via=via, is_form=is_form
-                )
-            except UnknownTask:
-                return True  # it expired meanwhile
-            if is_stored:
-                return True
+        may_be_stored = not is_form or given.keys() == asked
+        if may_be_stored and self.tasks.store_responses(
+            task.pk, given, channels=channels, via=via, is_form=is_form
+        ):
+            return True
         stored = stored_responses(self.tasks.store, task.pk, answers)
         # A member that is null counts as absent, and is not stored.
         sent = {key: without_null_members(answers[key]) for key in stored if isinstance(answers[key], dict)}

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from mcp_roundtrip.protocol import strict_json
 from mcp_roundtrip.tasks.call_and_journal_items import read_task, stored_responses
 from mcp_roundtrip.tasks.model import OutstandingRequest, Task, json_value
-from mcp_roundtrip.tasks.service import Tasks, UnknownTask
+from mcp_roundtrip.tasks.service import Tasks
 from mcp_roundtrip.tasks.store_interface import Item
 
 LINK: Final = "K"
@@ -99,16 +99,13 @@ class QuestionLinks(Struct, frozen=True):
 
         Of concurrent calls, the first one counts. Raises ItemTooLarge for a response.
         """
-        if found.state not in ("open", "answered") or found.task is None:
+        if found.task is None:
             return "ended" if found.state == "open" else found.state
         if not found.requests.keys() <= responses.keys():
             return "incomplete"
         answers, pk = {key: responses[key] for key in found.requests}, found.task.pk
-        try:
-            if self.tasks.store_responses(pk, answers, channels=LINKED, via=PAGE, is_form=True):
-                return "stored"
-        except UnknownTask:
-            return "ended"
+        if self.tasks.store_responses(pk, answers, channels=LINKED, via=PAGE, is_form=True):
+            return "stored"
         stored = stored_responses(self.tasks.store, pk, answers)
         if answers and strict_json.is_same_json(stored, answers):
             return "stored"
