@@ -40,11 +40,6 @@ def refusal(token, *, binding=BINDING, now=NOW, limits=None, keys=KEY):
     return refused.value.reason
 
 
-def test_missing_arguments_and_null_arguments_bind_the_same_request():
-    token = sealed(binding=replace(BINDING, arguments=None))
-    assert codec().open(replace(BINDING, arguments={}), token).round == 1
-
-
 def test_a_token_of_an_anonymous_caller_has_no_sub_and_opens_without_a_principal():
     anonymous = replace(BINDING, principal=None)
     token = sealed(7, binding=anonymous)

@@ -48,12 +48,12 @@ class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed a
     principal: str | None
     method: str
     name: str
-    arguments: Mapping[str, Any] | None
+    arguments: Mapping[str, Any]
 
     @cached_property
     def request_digest(self) -> str:
         """The claim `rq`: a digest of method, name and arguments."""
-        request = [self.method, self.name, dict(self.arguments or {})]
+        request = [self.method, self.name, dict(self.arguments)]
         return strict_json.digest("mcp-rs/v1/request", request)
 
     def identity(self) -> str | None:
@@ -61,7 +61,7 @@ class Binding(Struct, frozen=True, dict=True):  # dict: the digest is computed a
         if self.principal is None:
             return None
         named = [self.issuer, self.audience, self.principal, self.method, self.name]
-        return strict_json.digest("mcp-rs/v1/identity", [*named, dict(self.arguments or {})], size=24)
+        return strict_json.digest("mcp-rs/v1/identity", [*named, dict(self.arguments)], size=24)
 
 
 class Limits(Struct, frozen=True):
