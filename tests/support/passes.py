@@ -81,7 +81,7 @@ class Passes:
             ClientInputs(responses, journal is not None, lambda: Channels(self.capabilities, self.fallbacks)),
             services,
             NotificationBuffer("token", "debug"),
-            TaskOptions(self.recorder, self.may_start_task),
+            TaskOptions(self.recorder, self.may_start_task, is_offered=self.recorder is not None),
         )
         return self.run
 

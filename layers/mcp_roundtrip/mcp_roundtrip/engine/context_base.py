@@ -178,8 +178,6 @@ class ContextBase(AnyContext):
             raise run.usage_error(
                 f"run_as_task: ttl_ms={ttl_ms!r:.100} is not a lifetime; pass whole milliseconds, at least 1"
             )
-        if run.is_task:
-            return False
         if not run.task.is_offered:
             raise run.usage_error(
                 'run_as_task is called without task=; write @server.tool(task="optional"), or "required". '

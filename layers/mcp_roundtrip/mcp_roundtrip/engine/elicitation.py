@@ -225,12 +225,12 @@ def poll(
     asked_again = urls.keys() - polled.keys()
     completed: list[str] = []
     channel = next(iter(urls.values())).request.channel  # the same for all: they need the same capability
-    if polled and run.is_task:
+    if run.is_task:
         completed = yield from _poll_in_task(run, polled, channel)
     elif polled and run.task.may_start:
         run.suspension.task_ttl_ms = TASK_TTL_MS
         run.requests.url_consents |= {key: urls[key].entry for key in polled}
-    elif polled:
+    else:
         completed = yield from _poll_in_round(run, polled, channel, check_ms)
         asked_again = urls.keys() - completed
     for key, url in urls.items():

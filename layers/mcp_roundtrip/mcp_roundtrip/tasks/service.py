@@ -132,8 +132,8 @@ class Tasks(Watchdog, frozen=True):
         pk = named_task(self.store, flow.index_key)
         task = None if pk is None else read_task(self.store, pk)
         if task is not None and task.is_terminal and not task.worker:  # it may have become a task
-            successor = task_partition_key(self.dialect, flow.principal, task_id_of(task))
-            task = (successor and read_task(self.store, successor)) or task
+            successor = self._partition_key(flow.principal, task_id_of(task))
+            task = read_task(self.store, successor) or task
         return task if task is None or not task.worker else self._refresh(task)
 
     def create_completed(self, principal: str | None, result: Mapping[str, Any], *, ttl_ms: int) -> Task:
