@@ -166,25 +166,20 @@ class ParkedCalls(Struct, frozen=True):
         """Park the call of a task, whose user is asked `requests` on a page, and end the task.
 
         `end` returns the change that ends the task, for the parked call. Returns that call, or an equal call
-        that was parked first; None if the task has changed. Raises ItemTooLarge for an entry.
+        that was parked first; None if the task has changed, or an equal call was parked at the same time.
+        Raises ItemTooLarge for an entry.
         """
         parked = self._new(caller, journal, requests, PAGE, task.issued_counts)
         self._put_parts(parked, call, journal)
-        ending = Update(task.pk, TASK, end(parked))
-        for _ in range(WRITE_ATTEMPTS):
-            earlier_pk = self._named(caller)
-            earlier = self.load(earlier_pk)
-            became_task = earlier is not None and task.task_id == task_id_of(earlier)
-            if earlier is not None and not earlier.is_terminal and not became_task:
-                is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
-                return earlier if is_ended else None
-            updates = (*caller.naming(parked, earlier_pk), ending)
-            unmet = self.tasks.limit.replace(caller.owner_of(task), task, parked, *updates, is_counted=False)
-            if not unmet:
-                return parked
-            if ending in unmet:
-                return None
-        raise StoreError("too_many_concurrent_updates")
+        earlier_pk = self._named(caller)
+        earlier = self.load(earlier_pk)
+        became_task = earlier is not None and task.task_id == task_id_of(earlier)
+        if earlier is not None and not earlier.is_terminal and not became_task:
+            is_ended = self.tasks.store.update(task.pk, TASK, end(earlier)) is not None
+            return earlier if is_ended else None
+        updates = (*caller.naming(parked, earlier_pk), Update(task.pk, TASK, end(parked)))
+        unmet = self.tasks.limit.replace(caller.owner_of(task), task, parked, *updates, is_counted=False)
+        return None if unmet else parked
 
     def withdraw(self, task: Task) -> Task | None:
         """Withdraw the open requests, so that a pass asks them again; return None if the task has changed."""
