@@ -67,6 +67,7 @@ def test_a_parked_branch_is_unwound_and_its_later_steps_do_not_run():
         except BaseException:
             return "continued"
         finally:
+            await a_few_turns(50)
             ran.append("finally")
             await ctx.step("cleanup", lambda: ran.append("step"))
 
@@ -254,12 +255,14 @@ def test_passes_of_two_threads_can_begin_at_the_same_moment(monkeypatch):
         assert list(threads.map(run_pass, [pause, pause])) == [Done(1), Done(1)]
 
 
-def test_a_pass_runs_in_a_thread_while_another_thread_runs_one():
-    async def inner() -> int:
-        return 1
+def test_passes_share_an_event_loop_unless_another_thread_runs_it():
+    async def inner() -> Any:
+        return asyncio.get_running_loop()
 
     async def outer() -> Any:
         with ThreadPoolExecutor(1) as other:
-            return other.submit(run_pass, inner).result()
+            return other.submit(run_pass, inner).result().value
 
-    assert run_pass(outer) == Done(Done(1))
+    loop = run_pass(inner).value
+    assert run_pass(outer).value is not loop
+    assert run_pass(inner).value is loop

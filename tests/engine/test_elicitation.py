@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcp_roundtrip import AsyncContext, Context, DefinitionError, Elicit, ElicitUrl
-from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping
+from mcp_roundtrip.engine.outcomes import Done, NeedsInput, Outcome, Sleeping, TaskRequested
 from mcp_roundtrip.errors import ElicitationCancelled, ElicitationDeclined
 from mcp_roundtrip_testing.task_table import FakeClock
 from support.passes import AsyncPasses, Passes, TaskJournal, asked, error
@@ -130,10 +130,18 @@ def test_without_polling_done_is_called_once_per_round_and_no_task_starts(may_st
     assert call(page=ACCEPT) == Done("done")
 
 
-def test_a_task_sleeps_until_the_next_poll():
+def test_a_call_that_can_become_a_task_polls_in_the_task_which_asks_its_other_questions():
+    questions = Elicit("size", "How large?", int), ElicitUrl("page", "Go", URL, bool)
+    call = Passes(lambda ctx: ctx.ask(*questions), may_start_task=True).begun()
+    assert isinstance(call(page=ACCEPT), TaskRequested)
+
+
+@pytest.mark.parametrize(("interval_ms", "remaining_ms"), [(600_000, 30_000), (2_000, 1)])
+def test_a_task_sleeps_until_the_next_poll(interval_ms, remaining_ms):
     page = Page()
-    call = Passes(page.visit(poll_interval_ms=600_000), clock=page.clock, recorder=TaskJournal()).begun()
-    assert call.next_in_task(page=ACCEPT) == Sleeping(int(page.clock.now * 1000) + 600_000)
+    visit = page.visit(poll_interval_ms=interval_ms)
+    call = Passes(visit, clock=page.clock, remaining_ms=remaining_ms, recorder=TaskJournal()).begun()
+    assert call.next_in_task(page=ACCEPT) == Sleeping(int(page.clock.now * 1000) + interval_ms)
 
 
 def test_a_round_does_not_wait_for_a_linked_page_while_the_client_has_a_question():

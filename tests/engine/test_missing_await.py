@@ -318,14 +318,19 @@ def test_an_error_of_the_tool_is_not_hidden_by_its_running_tasks():
     assert str(error(AsyncPasses(body)())) == "no"
 
 
-def test_a_call_that_a_thread_makes_is_none_of_the_task_that_runs_meanwhile():
+def test_a_call_of_a_thread_is_none_of_the_task_that_runs_meanwhile_and_has_to_be_awaited():
     async def body(ctx: AsyncContext) -> bool:
         asked = threads.submit(sure, ctx).result(10)
         await ctx.step("look", int)
         return await asked
 
+    async def forgets(ctx: AsyncContext) -> None:
+        calls.append(threads.submit(sure, ctx).result(10))
+
+    calls: list[Any] = []
     with ThreadPoolExecutor(1) as threads:
         assert isinstance(AsyncPasses(body)(), NeedsInput)
+        error(AsyncPasses(forgets)(), NotAwaited)
 
 
 @pytest.mark.parametrize(

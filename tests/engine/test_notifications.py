@@ -67,7 +67,7 @@ def test_no_report_is_sent_twice_across_rounds():
     call(q=accept(True))
     assert [params.get("progress", params.get("data")) for params in reported(call)] == [2, "made"]
     call(r=accept(True))
-    assert [params["progress"] for params in reported(call)] == [4]
+    assert reported(call) == [{"progressToken": "token", "progress": 4, "total": 4}]
 
 
 def test_notifications_over_the_limit_are_counted_and_dropped():

@@ -178,11 +178,18 @@ def test_before_a_step_a_lease_that_ends_during_the_request_is_renewed(table):
     assert table.task.lease_until_ms == table.now_ms + LEASE_MS
 
 
-def test_a_worker_that_is_stopped_during_the_write_of_an_entry_does_not_continue(table):
+@pytest.mark.parametrize("as_owner", [False, True])
+def test_a_worker_that_is_stopped_during_the_write_of_an_entry_does_not_continue(table, as_owner):
     recorder = TaskRecorder(NEW, table.claimed(), 0)
     table.faults.before, table.faults.times = lambda _: table.take_over(), 1
     with pytest.raises(LeaseLost):
-        recorder.record(Entry("step", Kind.STEP, 1))
+        recorder.record(Entry("step", Kind.STEP, 1), as_owner=as_owner)
+    assert (table.faults.store.get(NEW.pk, "J#step") is None) is as_owner
+
+
+def test_of_two_entries_with_one_key_the_first_counts(table):
+    recorder = TaskRecorder(NEW, table.claimed(), 0)
+    assert [recorder.record(Entry("at", Kind.NOW, time)).value for time in (1, 2)] == [1, 1]
 
 
 def test_a_status_message_waits_for_a_second_after_the_last_one_or_for_the_next_step(table):

@@ -92,6 +92,7 @@ def test_of_many_threads_one_parks_the_call_and_the_others_get_it(table, earlier
         table.park_call(replace(ALICE, identity=str(number)))
     with pytest.raises(TooManyOpenTasks):
         table.park_call(replace(ALICE, identity="more"))
+    assert {table.park_call().pk} == pks
 
 
 def test_of_many_callers_one_runs_the_call_and_all_get_its_result(task_store):
