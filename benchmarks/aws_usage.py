@@ -227,7 +227,7 @@ class Client:
         renewals = 0
         with self.metered() as used:
             renewals = renew_for_minutes(lease, clock)
-        dynamodb.close()
+        dynamodb.connections.close()
         if renewals % MINUTES or used["write"] % MINUTES:
             raise BenchmarkError(f"{renewals} renewals wrote {used['write']} units in {MINUTES} minutes")
         per_minute = {name: count // MINUTES for name, count in used.items()}

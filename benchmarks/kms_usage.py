@@ -48,10 +48,11 @@ def measure_kms_usage() -> dict[str, KmsUsage]:
 def _simulate(configuration: str) -> KmsUsage:
     kms = FakeKms(region=REGION)
     settings = settings_with_keys(kms)[configuration]
-    with serve_stub(partial(respond, kms)) as url, closing(_client(url)) as client:
-        clock = Clock()
-        codec = _codec(client, clock, settings)
-        rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES_PER_HOUR)]
+    with serve_stub(partial(respond, kms)) as url:
+        client, clock = _client(url), Clock()
+        with closing(client.connections):
+            codec = _codec(client, clock, settings)
+            rounds = [_round(codec, kms, clock) for _ in range(HOURS * STATES_PER_HOUR)]
     per_state = {operation: min(used[operation] for used in rounds) for operation in kms.calls}
     per_hour = {
         operation: (count - per_state[operation] * len(rounds)) / HOURS

@@ -77,7 +77,9 @@ def test_any_other_value_and_an_incomplete_event_are_refused(event: Any) -> None
         ({"Records": []}, None),
     ],
 )
-def test_a_refusal_says_how_the_event_differs_from_the_most_similar_source(event, differences) -> None:
+def test_a_refusal_says_how_the_event_differs_from_the_most_similar_source(
+    event: dict[str, Any], differences: str | None
+) -> None:
     with pytest.raises(UnknownEventSource) as raised:
         detect(event)
     assert str(raised.value).partition("It is most similar to ")[2] == (

@@ -54,8 +54,9 @@ def test_an_extension_has_a_prefix_as_in_the_names_of_meta(name: str) -> None:
 )
 def test_a_client_shows_apps_of_the_types_that_it_names(settings: dict[str, Any], shown: bool) -> None:
     assert shows_apps({"extensions": {"io.modelcontextprotocol/ui": settings}}) is shown
-    for forms in ({}, {"elicitation": {}}):
-        for other in ({}, {"elicitation": {}}):
+    alternatives: list[dict[str, Any]] = [{}, {"elicitation": {}}]
+    for forms in alternatives:
+        for other in alternatives:
             capabilities = {"extensions": {"io.modelcontextprotocol/ui": settings | other}, **forms}
             assert shows_forms_in_apps(capabilities) is bool(shown and forms and other)
 

@@ -191,6 +191,7 @@ class TaskRunner(Struct, frozen=True):
         )
         options = TaskOptions(
             recorder=recorder,
+            is_offered=True,
             created_in=task.created_in,
             outstanding_keys=frozenset(asked.key for asked in task.requests.values()),
         )
