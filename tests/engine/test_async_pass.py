@@ -16,6 +16,7 @@ from mcp_roundtrip import AsyncContext, ToolError
 from mcp_roundtrip.engine import async_pass
 from mcp_roundtrip.engine.async_pass import Branches
 from mcp_roundtrip.engine.outcomes import Done
+from mcp_roundtrip.engine.pass_state import running
 from support.passes import AsyncPasses, Passes, accept, asked, error
 
 
@@ -109,22 +110,18 @@ def test_a_parked_branch_does_not_end_a_pass_that_awaits_done(monkeypatch):
     assert journaled(call) == {"a/page"}
 
 
-def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_tracks_none_of_a_step():
+def test_a_pass_cancels_the_tasks_of_the_tool_at_its_end_and_none_of_a_step():
     tasks: list[asyncio.Task[None]] = []
 
-    async def start() -> None:
-        tasks.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
+    async def body() -> None:
+        tasks.append(asyncio.create_task(asyncio.sleep(3600)))
+        with running("step", "connect"):
+            tasks.append(asyncio.create_task(asyncio.sleep(3600)))
 
-    async def body(ctx: AsyncContext) -> str:
-        await ctx.step("connect", start)
-        await ctx.elicit("q", "?", str)
-        await start()
-        return "done"
-
-    call = AsyncPasses(body)
-    assert asked(call()).keys() == {"q"}
-    assert call(q=accept("x")) == Done("done")
-    assert tasks[-1].cancelled()
+    run = AsyncPasses(body).make_run({})
+    with asyncio.Runner() as runner:
+        assert runner.run(async_pass.run_branches(lambda _: body(), run)) == Done(None)
+        assert [task.cancelled() for task in tasks] == [True, False]
 
 
 def test_a_task_that_continues_after_its_cancellation_need_not_await_its_calls():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_roundtrip import Context
+from mcp_roundtrip import Context, Elicit
 from mcp_roundtrip.engine.journal import Fingerprint, Journal, Kind
 from mcp_roundtrip.engine.outcomes import NeedsInput
 from mcp_roundtrip.errors import StateRejected
@@ -22,6 +22,11 @@ def test_a_fingerprint_names_what_changed():
     assert one.describe_changes(Fingerprint("n", "f")) == "message"
     assert "form" in one.describe_changes(Fingerprint("m", "g"))
     assert one.describe_changes(Fingerprint("n", "g")).startswith("message and form")
+
+
+def test_fingerprints_are_stable_across_releases():
+    fingerprint = Elicit("size", "How large?", int).request().fingerprint
+    assert fingerprint == Fingerprint("Otjgd5dsL6hcQKL_", "ES1Z6TbNl8Z27D5C")
 
 
 def everything(ctx: Context) -> Any:

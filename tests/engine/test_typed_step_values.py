@@ -182,12 +182,17 @@ class Renamed(BaseModel):
 
 
 @dataclass
-class RenamedInADataclass:
+class RenamedField:
     total: int = 0
 
 
 class RenamedBesideADate(Renamed):
     at: date = date(2026, 7, 28)
+
+
+class Pair(NamedTuple):  # it reads objects, and writes arrays
+    euros: int
+    note: str
 
 
 class Migrated(Renamed):
@@ -199,7 +204,7 @@ class Migrated(Renamed):
 
 @pytest.mark.parametrize(
     "annotation",
-    [Renamed, RenamedInADataclass, RenamedBesideADate, list[Renamed], dict[str, Renamed], Renamed | None],
+    [Renamed, RenamedField, RenamedBesideADate, list[Renamed], dict[str, Renamed], Renamed | None, Pair],
 )
 def test_a_default_is_not_taken_for_a_recorded_member_that_may_have_been_renamed(annotation):
     recorded = {"euros": 7, "note": "paid"}

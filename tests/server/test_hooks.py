@@ -245,7 +245,9 @@ def test_an_async_hook_refuses_and_the_next_call_runs(error):
         yield
 
     server = shop(closes)
-    assert Player(server).send("order_later", {}, None, None).result["isError"] is True
+    refused = Player(server).send("order_later", {}, None, None)
+    assert refused.result["isError"] is True
+    assert (str(CLOSED) in json.dumps(refused.message)) is (error is CLOSED)
     is_closed.append(False)
     assert "sure" in Player(server).send("order_later", {}, None, None).asked
 

@@ -21,6 +21,7 @@ def test_digests_are_stable_across_releases():
     # A changed digest invalidates every token in flight at the next deployment.
     assert BINDING.request_digest == "AZmD2SI_YgokSnbqZusuJUfcgaECRtoNfGHwGiGJaEA"
     assert principal_digest("id", "alice") == "B4DP4TJZHwS6IDOG9gwSmg"
+    assert BINDING.identity() == "KxAjwaiPx_HvJ6s2K-QIcEnmi8p25afP"
 
 
 class CountingArguments(UserDict):

@@ -40,13 +40,6 @@ def refusal(token, *, binding=BINDING, now=NOW, limits=None, keys=KEY):
     return refused.value.reason
 
 
-def test_a_token_of_an_anonymous_caller_has_no_sub_and_opens_without_a_principal():
-    anonymous = replace(BINDING, principal=None)
-    token = sealed(7, binding=anonymous)
-    assert "sub" not in claims_of(token)
-    assert codec().open(anonymous, token).payload == 7
-
-
 FLOW_END = NOW + Limits().flow_ttl_s + Limits().skew_s
 
 

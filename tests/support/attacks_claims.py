@@ -94,7 +94,6 @@ REQUESTS = {
     "a changed argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 3}),
     "an argument as a string": presented_with("wrong_request", arguments={"name": "db", "vcpus": "2"}),
     "a further argument": presented_with("wrong_request", arguments={"name": "db", "vcpus": 2, "x": None}),
-    "no arguments": presented_with("wrong_request", arguments={}),
     "empty arguments": presented_with("wrong_request", arguments={}),
     "an anonymous caller's state, without a principal": minted_for_other(
         None, {"principal": None}, principal=None

@@ -13,8 +13,10 @@ from mcp_roundtrip.internal_errors import FlowIsStored
 from mcp_roundtrip.tasks import transitions
 from mcp_roundtrip.tasks.call_and_journal_items import Flow, put_result
 from mcp_roundtrip.tasks.model import CLIENT, Status, Task
-from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
+from mcp_roundtrip.tasks.open_task_limit import Owner, TooManyOpenTasks
 from mcp_roundtrip.tasks.parked_calls import ParkedCaller
+from mcp_roundtrip.tasks.question_page_tokens import link_to_item
+from mcp_roundtrip.tasks.service import task_id_of
 from mcp_roundtrip.tasks.store_interface import Change
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import TaskTable
@@ -30,11 +32,11 @@ LARGE, OTHER = ({"v": b64encode(Random(seed).randbytes(450_000)).decode()} for s
 
 
 class Table(StoredTasks):
-    """The tasks of Alice, who has a flow."""
+    """The tasks of Alice, who has a flow that is longer than their items are kept."""
 
     @property
     def flow(self) -> Flow:
-        return Flow(ALICE, "flow", self.now_ms() // 1000 + 7_200)
+        return Flow(ALICE, "flow", self.now_ms() // 1000 + 7_201)
 
     def start(self, answer: str = "first", **options: Any) -> Task:
         """Create the task of a flow."""
@@ -57,6 +59,21 @@ def unlimited(task_store):
     return Table.over(task_store, principal=ALICE)
 
 
+def test_the_keys_of_items_are_stable_across_releases():
+    table = Table.over(FaultyStore(times=0), principal=ALICE)
+    task = table.create()
+    keys = [
+        task.pk.partition("#")[0],
+        table.flow.index_key,
+        ParkedCaller(ALICE, ALICE, "identity").index_key,
+        Owner(ALICE, None, "").list_key,
+        Owner(None, "session", "").list_key,
+        link_to_item("token", task, "order", {})["pk"],
+        task_id_of(replace(task, pk="key")),
+    ]
+    assert " ".join(key[-6:] for key in keys) == "r_N5B- n-dlCX KedrTp 6g-JVe b61Mg0 mu5sHX kHrzQS"
+
+
 def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
     table.start()
     assert table.tasks.find(replace(table.flow, principal=BOB)) is None
@@ -66,6 +83,7 @@ def test_a_task_is_found_by_its_caller_and_its_flow_only(table):
 def test_a_flow_has_one_task_with_the_journal_of_the_request_that_created_it(table):
     assert table.tasks.find(table.flow) is None
     first = table.start()
+    assert first.expires_s == table.flow.ends_at_s
     with pytest.raises(FlowIsStored):
         table.start("second")
     assert table.tasks.find(table.flow) == first
@@ -90,6 +108,7 @@ def test_a_long_journal_and_many_responses_are_written_with_one_operation_each()
 def test_a_flow_is_parked_or_becomes_a_task_once(unlimited):
     parked = unlimited.park_flow()
     assert unlimited.tasks.find(unlimited.flow) == parked
+    assert parked.expires_s == unlimited.flow.ends_at_s
     with pytest.raises(FlowIsStored):
         unlimited.start()
     with pytest.raises(FlowIsStored):
