@@ -240,6 +240,13 @@ def test_of_two_workers_that_begin_a_nonrepeatable_step_at_once_one_runs_it():
     assert work.calls == 1
 
 
+def test_of_two_workers_that_run_a_step_both_return_the_result_of_the_first():
+    results, records = iter("ab"), TaskJournal()
+    workers = [Passes(lambda ctx: ctx.step("s", lambda: next(results)), recorder=records) for _ in range(2)]
+    assert [worker() for worker in workers] == [Done("a")] * 2
+    assert next(results, None) is None
+
+
 @pytest.mark.parametrize(
     "wrong", [{"attempts": 0}, {"delay_ms": -1}, {"factor": 0.5}, {"max_delay_ms": -1}], ids=str
 )

@@ -131,19 +131,6 @@ def test_a_state_is_refused_with_any_other_request(configuration, changes):
         assert refused.value.reason == "wrong_request"
 
 
-@everywhere
-@given(one=st.text() | st.none(), other=st.text() | st.none())
-def test_a_state_is_refused_for_any_other_principal(configuration, one, other):
-    minted, presented = (replace(BINDING, principal=principal) for principal in (one, other))
-    token = configuration.codec().seal(minted, None, round=1, first_issued_at=None)
-    if one == other:
-        configuration.codec().open(presented, token)
-    else:
-        with pytest.raises(StateRejected) as refused:
-            configuration.codec().open(presented, token)
-        assert refused.value.reason == "wrong_principal"
-
-
 @where_delegated
 def test_a_cached_certificate_is_refused_after_it_expires(configuration):
     now = NOW + 1199

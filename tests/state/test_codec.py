@@ -79,10 +79,6 @@ def test_a_state_has_the_layers_of_its_configuration(configuration):
     assert header_of(token) == {"alg": "ES256", **key, "typ": "mcp-rs+jwt"}
 
 
-def test_arguments_that_json_cannot_express_open_no_state():
-    assert refusal(TOKEN, binding=replace(BINDING, arguments={"x": float("nan")})) == "unexpected_ValueError"
-
-
 @everywhere
 @given(size=st.integers(0, 5000))
 def test_a_token_up_to_the_limit_is_signed_and_a_longer_one_is_not(configuration, size):

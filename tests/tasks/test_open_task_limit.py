@@ -105,6 +105,7 @@ def test_a_task_cancelled_during_its_worker_counts_until_the_worker_stops(alice,
     assert alice.is_refused()
     clock.advance(3 * TTL_MS / 1000)  # the second worker was lost
     alice.create()
+    assert second.pk not in list_of(store, alice)
 
 
 @given(
