@@ -32,6 +32,16 @@ def test_a_repeated_answer_does_not_answer_a_question_that_changed_since():
     assert asked(call(price=accept("ok"), name=accept("x"))).keys() == {"price"}
 
 
+def test_an_answer_sent_before_its_question_does_not_count_after_an_effect():
+    def body(ctx: Context) -> str:
+        ctx.step("made", int)
+        ctx.elicit("size", "How large?", int)
+        return ctx.elicit("name", "Who?", str)
+
+    call = Passes(body).begun()
+    assert asked(call(size=accept(1), name=accept("Ada"))).keys() == {"name"}
+
+
 def test_a_malformed_answer_cannot_be_caught_by_the_tool():
     def body(ctx: Context) -> str:
         with suppress(Exception):

@@ -5,10 +5,11 @@ from itertools import product
 
 import pytest
 
-from mcp_roundtrip.tasks.lost_workers import MAX_REDISPATCH_MS
+from mcp_roundtrip.tasks.lost_workers import MAX_REDISPATCH_MS, REDISPATCH_MS
 from mcp_roundtrip.tasks.model import Status
 from mcp_roundtrip.tasks.transitions import MAX_ATTEMPTS
 from support.lost_workers import STEPS, TIMEOUT_S, Loss, Worker, World
+from support.stored_tasks import StoredTasks
 
 DELIVERIES = ("invoke", "queue")
 SLOWEST_S = {"invoke": 60, "queue": 65}
@@ -130,6 +131,15 @@ def test_of_two_deliveries_of_an_invocation_at_once_one_claims_the_task(polls):
     assert len(world.claims) == 2, "one for each pass"
     assert sorted(world.runs) == sorted(STEPS)
     assert STEPS.keys() <= world.journal.keys()
+
+
+def test_a_late_wake_up_replaces_the_worker_that_a_poll_has_dispatched_if_its_lease_is_over():
+    table = StoredTasks()
+    task = table.create()
+    table.claim(task)
+    table.clock.advance(REDISPATCH_MS / 1000 + 1)
+    table.tasks.wake(task.pk, task.dispatched_at_ms)
+    assert [*table.table.dispatcher.sent] == [("worker:1", task.pk)] * 2
 
 
 def test_a_second_delivery_takes_over_when_the_first_is_killed():

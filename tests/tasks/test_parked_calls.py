@@ -8,11 +8,12 @@ from msgspec.structs import replace
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
-from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import TASK, Status, Task
+from mcp_roundtrip.tasks.model import TASK, Task
 from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.parked_calls import RESULT_TTL_MS, TTL_MS, ParkedCaller
+from mcp_roundtrip.tasks.store_interface import Change, Equals
+from mcp_roundtrip.tasks.worker import completion
 from mcp_roundtrip_testing import FakeClock
 from mcp_roundtrip_testing.task_table import CrashingStore, MemoryStore, TaskTable, WorkerKilled
 from support.client_requests import TOKEN
@@ -141,8 +142,7 @@ def running_task(table, **options):
 
 def move(table, task):
     def end(parked):
-        result = {"res": compact_json({"link": parked.link})}
-        return transitions.complete(owner="w", now_ms=table.now_ms(), attributes=result, version=task.version)
+        return completion(table.tasks, task, "w", {"link": parked.link}, version=task.version)
 
     return table.parked.move(ALICE, task, CALL, JOURNAL, {"size": FORM}, end)
 
@@ -162,12 +162,13 @@ def test_a_moved_call_takes_the_place_of_its_task_in_the_full_list(table):
         running_task(table)
 
 
-def test_a_task_that_changed_during_the_pass_is_not_moved(table):
+@pytest.mark.parametrize("change", [transitions.cancel(now_ms=0), Change(Equals("lo", "w"), add={"ver": 1})])
+def test_a_task_that_changed_during_the_pass_is_not_moved(table, change):
     task = running_task(table)
-    table.cancel(task)
+    changed = Task.from_item(table.update(task, change))
     assert move(table, task) is None
     assert table.find() is None
-    assert table.stored(task).status is Status.CANCELLED
+    assert table.stored(task) == changed
 
 
 def test_a_task_whose_call_is_parked_already_ends_with_that_call(table):

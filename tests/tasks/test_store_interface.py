@@ -162,20 +162,6 @@ def test_a_change_returns_the_changed_item_and_creates_none(store, change, diffe
     assert store.get("p", "M") == expected
 
 
-def test_no_optimistic_update_of_concurrent_threads_is_lost(store):
-    store.put_new({"pk": "p", "sk": "M", "ver": 0, "n": 0})
-
-    def increment(_):
-        while True:
-            seen = store.get("p", "M")["ver"]
-            if store.update("p", "M", Change(Equals("ver", seen), add={"ver": 1, "n": 1})) is not None:
-                return
-
-    with ThreadPoolExecutor(16) as threads:
-        list(threads.map(increment, range(48)))
-    assert store.get("p", "M") == {"pk": "p", "sk": "M", "ver": 48, "n": 48}
-
-
 @pytest.mark.parametrize("condition", [Absent("n"), any_of(Absent("n"), Below("n", 2))])
 def test_a_change_that_requires_absence_creates_the_item(store, condition):
     change = Change(condition, set={"v": "x"}, add={"n": 1})

@@ -4,11 +4,19 @@ The corpus has a case for each operation of DynamoDB that fails, in a request, i
 call, and cases of tasks whose code has changed.
 """
 
+from unittest.mock import Mock
+
+from msgspec import structs
+
 from mcp_roundtrip import Context, Server
+from mcp_roundtrip.internal_errors import StoreError
+from mcp_roundtrip.tasks.lost_workers import REDISPATCH_MS
+from mcp_roundtrip.tasks.open_task_limit import Owner
 from mcp_roundtrip_testing.task_table import MemoryStore
 from support.client_requests import accepted
 from support.deployment import Deployment
 from support.faulty_store import FaultyStore
+from support.stored_tasks import CALL, JOURNAL, TTL_MS, StoredTasks
 from support.task_tools import run_step, task_server
 
 server = Server("table_errors")
@@ -40,6 +48,20 @@ def test_an_answer_that_loses_all_concurrent_updates_is_not_acknowledged():
     task_id = parked(deployment)
     assert deployment.update(task_id, keep=accepted("s3cret-answer"))["error"]["code"] == -32603
     assert deployment.status(task_id) == "input_required"
+
+
+def test_a_task_whose_worker_cannot_be_invoked_is_created_and_a_poll_invokes_it():
+    table, failed = StoredTasks(), []
+    throttled = Mock(dispatch=Mock(side_effect=StoreError("ThrottlingException")))
+    tasks = structs.replace(
+        table.tasks, dispatcher=throttled, on_dispatch_failed=lambda task, error: failed.append(task)
+    )
+    owner = Owner("alice", None, "flow")
+    task = tasks.create(CALL, owner, JOURNAL, worker="worker:1", capabilities={}, ttl_ms=TTL_MS)
+    assert failed == [task]
+    table.clock.advance(REDISPATCH_MS / 1000 + 1)
+    table.get(task)
+    assert [*table.table.dispatcher.sent] == [("worker:1", task.pk)]
 
 
 def test_a_progress_report_that_cannot_be_written_does_not_fail_the_task():
