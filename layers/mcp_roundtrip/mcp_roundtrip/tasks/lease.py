@@ -133,7 +133,7 @@ class Lease(Struct):
 
     def owns(self) -> bool:
         """Return whether the worker has the lease, also of a task that has ended; renew an old one first."""
-        if self._is_owner and not self._is_trusted():
+        if not self._is_trusted():
             self.renew()
         return self._is_owner
 

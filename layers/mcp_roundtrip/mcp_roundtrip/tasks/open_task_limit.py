@@ -95,7 +95,7 @@ class TaskLimit(Struct, frozen=True):
         for _ in range(WRITE_ATTEMPTS):
             listed = Update(list_key, OPEN_TASKS, self._add(item, task))
             unmet = self.store.put_new_and_update(task.to_item(), listed, *updates)
-            if listed not in unmet or len(unmet) > 1:
+            if listed not in unmet:
                 return unmet
             item = self._make_room(list_key, self._read(list_key))
         raise StoreError("too_many_concurrent_updates")
@@ -113,7 +113,7 @@ class TaskLimit(Struct, frozen=True):
                 return self.create(owner, task, *updates) if is_counted else self.put(task, *updates)
             listed = Update(owner.list_key, OPEN_TASKS, _replace(item, ended, task))
             unmet = self.store.put_new_and_update(task.to_item(), *updates, listed)
-            if listed not in unmet or len(unmet) > 1:
+            if listed not in unmet:
                 return unmet
         raise StoreError("too_many_concurrent_updates")
 
