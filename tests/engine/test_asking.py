@@ -142,15 +142,22 @@ def test_defaults_replace_only_the_questions_that_cannot_be_asked(default):
     call = Passes(body, {"roots": {}})
     assert asked(call()).keys() == {"roots"}
     assert call(roots={"roots": []}) == Done([default, ()])
+    assert Passes(lambda ctx: ctx.confirm("sure", "?", default=True), {})() == Done(True)
 
 
 def test_a_default_that_the_new_build_lacks_is_not_taken():
-    def body(**default: Any) -> Any:
-        return lambda ctx: (ctx.elicit("unit", "Unit?", str, **default), ctx.list_roots())
+    def body(has_step: bool = False, **default: Any) -> Any:
+        return lambda ctx: (
+            ctx.elicit("unit", "Unit?", str, **default),
+            has_step and ctx.step("later", int),
+            ctx.list_roots(),
+        )
 
     call = Passes(body(default="celsius"), {"roots": {}}).begun()
     failure = error(call.on(body())(), MissingClientCapability)
     assert failure.questions.keys() == {"unit"}
+    call = Passes(body(has_step=True, default="celsius"), {"roots": {}}).begun()
+    assert error(call.on(body(has_step=True))(), Drift).key == "unit"
 
 
 def test_a_recorded_answer_that_a_new_build_refuses_is_asked_again_unless_a_step_may_depend_on_it():

@@ -1,6 +1,7 @@
 """What a tool can read from its context, and the keys and references that it makes."""
 
 import asyncio
+from itertools import count
 from typing import Any
 
 from mcp_roundtrip import AsyncContext, Context, Principal
@@ -28,7 +29,10 @@ def test_a_tool_can_pass_on_the_trace_context_of_its_client():
 
 
 def test_a_reference_is_equal_in_equal_calls_but_an_idempotency_key_is_not():
+    times = count()
+
     def body(ctx: Context) -> list[str]:
+        ctx.step("began", lambda: next(times))
         keys = [ctx.idempotency_key("approval"), ctx.idempotency_key("other")]
         return [ctx.reference("approval"), ctx.reference("other"), *keys]
 

@@ -20,7 +20,7 @@ def test_a_key_used_twice_in_one_run_is_refused_even_if_the_tool_swallows_it():
     assert error(Passes(body)(), DuplicateKey).key == "one"
 
 
-@pytest.mark.parametrize("key", ["", "a/b", "~a", 7, None])
+@pytest.mark.parametrize("key", ["", "a/b", "~a", "a\ud800", 7, None])
 def test_reserved_and_empty_keys_are_refused(key):
     for use in (lambda ctx: ctx.step(key, int), lambda ctx: ctx.idempotency_key(key)):
         assert error(Passes(use)(), InvalidKey)

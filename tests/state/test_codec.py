@@ -49,6 +49,11 @@ def test_the_first_round_starts_the_flow_which_later_ones_keep():
     assert codec(NOW + 101).open(BINDING, token) == OpenState({"a": [1]}, 3, NOW, FLOW_END)
 
 
+def test_a_state_may_be_deeper_than_a_request():
+    deep = json.loads("[" * 100 + "]" * 100)
+    assert codec().open(BINDING, sealed(deep)).payload == deep
+
+
 def test_a_reduced_flow_limit_applies_to_tokens_minted_earlier():
     token = codec(NOW + 100).seal(BINDING, None, round=2, first_issued_at=NOW)
     assert refusal(token, now=NOW + 100, limits=Limits(flow_ttl_s=100)) == "flow_expired"
