@@ -28,7 +28,7 @@ def last(ctx: Context) -> str:
 
 def behind_door(page_size=PAGE_SIZE, **servers):
     """Return a client of a front door of these servers."""
-    options = {"page_size": page_size}
+    options = {"page_size": page_size, "list_ttl_ms": 7, "legacy_clients": page_size != 1}
     return Deployment(plain, owners=servers, user=None, through_door=True, door_options=options)
 
 
@@ -61,10 +61,11 @@ def test_pages_of_a_list_are_cached_separately_and_other_cursors_are_refused():
         first = client.result("tools/list")
         second = client.result("tools/list", cursor=first["nextCursor"])
         assert [first["tools"][0]["name"], second["tools"][0]["name"]] == ["greet", "last"]
-        assert "nextCursor" not in second
+        assert ("nextCursor" in second, second["ttlMs"]) == (False, 7)
         cursors: tuple[Any, ...] = ("1.forged", 1, [first["nextCursor"]], {})
         for cursor in cursors:
             assert client.error("tools/list", cursor=cursor)["code"] == -32602
+    assert client.by(version="2025-11-25").refusal("tools/list") == (400, -32022)
 
 
 def throttled(*given):

@@ -33,7 +33,7 @@ def through_model(tool):
 
 @pytest.mark.parametrize(
     "answer",
-    [{"value": True}, True, {"action": "accept", "content": {"value": True}}],
+    [{"value": True}, True, {"action": "accept", "content": {"value": True}, "_meta": None}],
     ids=["content", "value", "ElicitResult"],
 )
 def test_answers_accumulate_in_the_arguments_and_may_be_spelled_in_several_ways(answer):
@@ -107,6 +107,7 @@ def test_a_url_is_an_error_until_the_user_has_been_there(choice):
     [reference] = {each for each in page.references if each in asked["url"]}
     page.visited.add(reference)
     assert client.text("connect", account="bank") == "bank is connected"
+    assert "/questions?token=" in connecting(Page()).by(has_table=True).text("connect", account="shop")
 
 
 @pytest.mark.parametrize(("version", "mode"), [("2025-06-18", "url"), ("2025-11-25", "form")])
@@ -140,7 +141,7 @@ def test_the_id_of_an_elicitation_depends_on_what_the_model_has_answered():
     assert ids[0] == ids[2] != ids[1]
 
 
-def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
+def test_a_question_after_a_step_is_refused_and_the_step_runs_once():
     ran: list[str] = []
 
     def late(ctx: Context) -> str:
@@ -148,8 +149,13 @@ def test_a_url_after_a_step_is_refused_and_the_step_runs_once():
         ctx.elicit_url("open", "Open", "https://x.test", done=lambda: True)
         return "done"
 
+    def asks_model(ctx: Context) -> str:
+        ctx.step("made", lambda: ran.append("made"))
+        return ctx.elicit("to", "To whom?", str)
+
     assert legacy(server_of(late)).error_text("late")
-    assert ran == ["made"]
+    assert "do not call it again" in through_model(asks_model).error_text("asks_model")
+    assert ran == ["made"] * 2
 
 
 def test_the_example_of_the_guide_is_asked_through_the_model_and_answered_as_shown():

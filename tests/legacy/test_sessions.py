@@ -57,6 +57,11 @@ def test_without_a_session_of_this_package_the_capabilities_are_unknown(session_
     assert result_of(call("describe_client", session_id)) == {"client": {}, "urls": True, "apps": False}
 
 
+def test_capabilities_that_no_header_can_hold_open_no_session():
+    with pytest.raises(KeyError):
+        session({"experimental": {"x": "x" * 100_000}})
+
+
 def test_log_messages_have_the_level_that_the_client_named():
     name = "io.modelcontextprotocol/logLevel"
 

@@ -19,6 +19,7 @@ from mcp_roundtrip_testing import Player, crashes
 from mcp_roundtrip_testing.player import WITH_TASKS
 from mcp_roundtrip_testing.ports import make_ports
 from support.audit_lines import AuditLines
+from support.client_requests import TASKS
 from support.deployment import Deployment, make_front_door
 from support.faulty_store import FaultyStore, Operation
 from support.lambda_context import LambdaContext
@@ -258,14 +259,26 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason_and_the_
     ]
 
 
-@pytest.mark.parametrize("error", [StoreError("timeout"), ItemTooLarge(500_000, 400_000)])
-def test_a_step_that_ran_is_in_the_record_also_if_its_result_could_not_be_stored(log, error):
+def test_a_pass_that_parks_its_task_has_asked_on_the_page(log):
+    deployed(log, capabilities=TASKS).run_task("lasting")
+    asked = {"key": "address", "method": "elicitation/create", "via": "page"}
+    assert log.records()[-1]["asked"] == [asked]
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [(StoreError("io"), ["worker_failed", "io"]), (ItemTooLarge(5, 4), ["failed", None])],
+)
+def test_a_step_that_ran_is_in_the_record_also_if_its_result_could_not_be_stored(log, error, end):
     def fail(operation: Operation) -> None:
         raise error
 
     client = deployed(log)
     client.start("charges")
+    with pytest.raises(StoreError):  # no pass begins
+        client.by(store=FaultyStore(client.store)).work({"task": client.sent[0][1]})
     faulty = FaultyStore(client.store, lambda operation: f"{ENTRY}ship" in operation.keys[0][1], fail)
     with suppress(StoreError):  # the delivery is repeated
         client.by(store=faulty).run_workers()
-    assert [record["steps"] for record in log.records()] == [["charge"], ["ship"]]
+    called, worked = log.records()
+    assert (called["steps"], brief(worked, "steps", "outcome", "reason")) == (["charge"], [["ship"], *end])

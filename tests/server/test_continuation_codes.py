@@ -30,7 +30,9 @@ def refund(ctx: Context, item: str) -> str:
     return str(ctx.elicit("count", f"How many {item}?", int))
 
 
-server.tool(name="adds")(lambda: 3)
+@server.tool
+def redeem(continuation_code: str) -> str:
+    return continuation_code
 
 
 @pytest.fixture
@@ -79,6 +81,7 @@ def test_a_code_counts_for_its_tool_and_its_arguments_only_and_all_refusals_are_
     assert client.outcome == "call_ended"
     assert is_refused(client, again(client, asked, "refund"))
     assert ran == []
+    assert client.text("redeem", continuation_code="A7") == "A7", "a tool that asks nothing may have the name"
     assert client.token(text(again(client, asked))) == client.token(asked), "it still counts for its own call"
     client.clock.advance(TTL_MS / 1000 + 1)
     assert is_refused(client, again(client, asked))

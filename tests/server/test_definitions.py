@@ -130,6 +130,7 @@ def test_a_tool_that_models_refuse_is_a_warning_at_its_function_and_works():
     def orders(arguments: dict[str, str]) -> str:
         return arguments["filter[state]"]
 
+    server.resource("docs://" + "x" * MAX_TOOL_NAME, name="x")(lambda: "")
     with pytest.warns(DefinitionWarning, match=r"orders: .*'filter\[state\]'") as caught:
         server.check_definitions()
     [warning] = caught

@@ -7,16 +7,15 @@ import pytest
 
 from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import AuthMode
-from mcp_roundtrip.protocol.constants import META_PROTOCOL_VERSION, PROTOCOL_VERSION
+from mcp_roundtrip.protocol.constants import PROTOCOL_VERSION
 from mcp_roundtrip.protocol.http import MAX_BODY_BYTES
 from support.client_requests import refused
 from support.deployment import Deployment
 from support.event_sources import response_of
-from support.messages import META, http_event, message
+from support.messages import http_event, message
 from support.servers import server_of
 
 client = Deployment(Server("test"), user=None, source="http_api")
-OF_LATER = {**META, META_PROTOCOL_VERSION: "later"}
 
 
 def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_missing_one_is_accepted():
@@ -37,21 +36,6 @@ def test_a_foreign_origin_is_forbidden_before_any_other_check_and_an_allowed_or_
 def test_an_unreadable_body_is_refused_after_the_http_method_and_the_caller(method, auth, status):
     event = http_event("!!!", method=method, base64=True)
     assert response_of(client.by(mode=auth).invoke(event)).status == status
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "refusal"),
-    [
-        (message("tools/unknown"), {}, (404, -32601)),
-        (message("tools/list", meta=None), {}, (400, -32602)),
-        (message("tools/list"), {"mcp_method": None}, (400, -32020)),
-        (message("subscriptions/listen", notifications={"taskIds": []}), {}, (400, -32021)),
-        (message("tools/list", meta=OF_LATER), {"mcp_protocol_version": "later"}, (400, -32022)),
-    ],
-    ids=["method", "metadata", "header", "capability", "version"],
-)
-def test_what_is_missing_or_not_served_is_refused_with_the_status_that_it_has(body, headers, refusal):
-    assert refused(client.send(body, **headers)) == refusal
 
 
 @pytest.mark.parametrize("version", [PROTOCOL_VERSION, f" {PROTOCOL_VERSION} ", None])

@@ -18,7 +18,7 @@ from support.servers import server_of
 
 
 def one() -> str:
-    return "x"
+    raise LookupError
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,9 @@ def test_the_longest_server_name_fits_into_a_client_context(letter):
 )
 def test_an_owner_reports_that_it_was_deployed_with_another_catalog(cataloged, deployed, differ):
     owner = Deployment(server_of(one), user=None, replaced_ports={"catalog_digest": lambda: deployed})
-    forwarded = Forwarded(catalog_digest=cataloged)
-    owner.invoke(call("one"), LambdaContext(custom=forwarded.custom()))
+    forwarded = Forwarded(catalog_digest=cataloged, correlation_id="request-7")
+    answer = owner.invoke(call("one"), LambdaContext(custom=forwarded.custom()))
+    assert "Quote request-7 " in answer["result"]["content"][0]["text"], "both functions log it"
     assert ("catalog_drift" in owner.events) is differ
 
 

@@ -152,6 +152,7 @@ def test_a_call_that_cannot_become_a_task_yet_keeps_its_steps(deployment):
     assert (failed["code"], "These steps" in failed["message"]) == (-32603, False)
     assert (lost["code"], "is repeated: prepare, reserve." in lost["message"]) == (-32603, True)
     assert client.call("provision")["resultType"] == "task"
+    assert deployment.call_error("provision")["code"] == -32021, "this client cannot follow it"
     assert ran == ["prepared"] * 2 + ["reserved"] * 3, "once for each request that stored nothing"
 
 

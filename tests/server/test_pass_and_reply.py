@@ -53,6 +53,7 @@ def test_a_call_whose_steps_outlast_its_last_round_gets_an_error_before_lambda_e
 
     server = server_of(works)
     client = Deployment(server, clock=clock, user=None, replaced_settings={"max_rounds": 2}, has_table=False)
+    assert client.by(capabilities={}).call("works")["resultType"] == "input_required", "the state suffices"
     waits, ended_at = client.call("works"), [clock()]
     for _ in range(2):
         waits = client.retry("works", waits)

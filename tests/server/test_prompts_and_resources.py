@@ -1,6 +1,6 @@
 """Prompts, resources, and the completion of their arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from enum import Enum, IntEnum
 from typing import Annotated, Any, Literal, NewType
@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from mcp_roundtrip import Completion, Context, DefinitionError, Server
-from mcp_roundtrip_testing import DECLINE, Player
+from mcp_roundtrip_testing import Player
 from support.servers import server_of
 
 server = Server("prompts")
@@ -59,8 +59,8 @@ def frameworks(value: str, arguments: Mapping[str, str]) -> Completion:
 
 
 @server.completion("repo://{owner}", "owner")
-def owners(value: str) -> list[str]:
-    return [f"{value}{number}" for number in range(100 + len(value))]
+def owners(value: str) -> Iterator[str]:
+    yield from (f"{value}{number}" for number in range(100 + len(value)))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,11 @@ def test_an_alias_is_the_name_of_the_argument():
     [listed] = play.request("prompts/list")["result"]["prompts"]
     assert listed["arguments"] == [{"name": "class", "required": True}]
     assert play.prompt("aliased", {"class": "first"}).messages[0]["content"]["text"] == "first"
-    other.completion("aliased", "class")(lambda value: ["x"])
+    named = {"ref": {"type": "ref/prompt", "name": "aliased"}, "argument": {"name": "class", "value": "f"}}
+    assert play.request("completion/complete", **named)["result"]["completion"]["values"] == ["first"]
+    other.completion("aliased", "class")(lambda value: 1 / 0)
+    assert play.request("completion/complete", **named)["error"]["code"] == -32603
+    assert play.observer.failures[-1][0] == "completion_raised"
     with pytest.raises(DefinitionError):
         other.completion("aliased", "class_")(lambda value: ["x"])
 
@@ -147,14 +151,6 @@ def test_the_description_of_a_template_has_the_texts_on_its_variables():
     assert described["issue"] == f"An issue.{owner}\n    number: Not that of a pull request."
 
 
-def test_only_an_unknown_resource_has_its_uri_in_the_error():
-    """By data that is exactly a `uri`, the TypeScript SDK tells an unknown resource from other errors."""
-    unknown = Player(asking).read("nothing://there").error
-    assert (unknown["code"], unknown["data"]) == (-32602, {"uri": "nothing://there"})
-    declined = Player(asking).read("ask://whales", why=DECLINE).error
-    assert (declined["code"], "data" in declined) == (-32602, False)
-
-
 def test_contents_that_depend_on_an_answer_are_for_no_cache():
     read = Player(asking).read("ask://whales", why="They sing.").result
     assert (read["ttlMs"], read["cacheScope"]) == (0, "private")
@@ -177,9 +173,10 @@ def test_a_prefix_is_completed_with_the_other_arguments_in_up_to_a_hundred_sugge
     }
     found = complete(PROMPT, "framework", "fl", context={"arguments": {"language": "python"}})
     assert found == {"values": ["python-fl"], "total": 7, "hasMore": True}
-    for value, has_more in (("", False), ("a", True)):
+    for value, has_more, total in (("", False, 100), ("a", True, "absent")):
         completion = complete(TEMPLATE, "owner", value)
-        assert (len(completion["values"]), completion["hasMore"]) == (100, has_more)
+        assert len(completion["values"]) == 100
+        assert (completion["hasMore"], completion.get("total", "absent")) == (has_more, total)
 
 
 LANGUAGE = {"name": "language", "value": "x"}

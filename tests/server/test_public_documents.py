@@ -110,6 +110,7 @@ def test_other_paths_and_methods_are_for_messages():
         assert (answer.status, answer.headers["allow"]) == (405, "POST")
     for path in DOCUMENTS:
         assert ask(path, "DELETE").status == 405
+    assert ask(client=Deployment(server)).status == 404, "a card needs a name"
     answer = ask("/mcp", "POST", client=Deployment(server))
     assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
 

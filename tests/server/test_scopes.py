@@ -75,7 +75,6 @@ REQUESTS = {
     "a resource": (message("resources/read", uri="db://rows/7"), "db:read"),
     "completion of a prompt": (completing("prompt", "migrate", "table"), "db:write"),
     "completion of a resource": (completing("resource", "db://rows/{number}", "number"), "db:read"),
-    "completion in another spelling": (completing("resource", "DB://rows/{number}", "number"), "db:read"),
 }
 """Requests and the scopes that they require."""
 

@@ -59,6 +59,7 @@ def test_a_client_lists_gets_and_reads_every_file_with_the_content_of_its_digest
         assert got["_meta"][META_SERVER_INFO]["name"] == ("door" if admin.through_door else "owner")
         for resource in skill["resources"]:
             assert matches(resource, admin.read(resource["uri"]))
+    assert admin.read("skill://acme/refunds/files/b%20c.unknown")["mimeType"] == "text/plain"
 
 
 REFUSED = {

@@ -98,7 +98,9 @@ def test_the_documented_picture_is_that_of_real_spans_and_no_value_of_a_call_is_
     book(deployment)
     page = (ROOT / "docs/explanation/traces.md").read_text("utf-8")
     assert page.split("```mermaid\n")[1].split("\n```")[0] == mermaid(deployment.tracer.spans)
+    assert deployment.tracer.flushed == len(deployment.tracer.spans), "the worker ends with a flush"
     deployment.post_call("break_down")
+    assert deployment.tracer.flushed == len(deployment.tracer.spans), "and so does a request"
     text = "".join(span.to_json() for span in deployment.tracer.spans)
     assert "LookupError" in text
     values = ("Hyderabad", "Ada", "seat", "receipt", "visa", "eyJ")

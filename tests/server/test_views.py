@@ -104,11 +104,6 @@ def test_a_view_may_be_a_file(tmp_path):
     assert app(one).read("ui://one/plain")["text"].strip() == DOCUMENT
 
 
-def test_html_without_a_document_type_is_no_view():
-    with pytest.raises(DefinitionError, match="doctype"):
-        Server("one").tool(ui="<title>Forecast</title>")(plain)
-
-
 def test_the_name_of_the_answer_tool_is_reserved():
     with pytest.raises(DefinitionError, match="registered twice"):
         Server("one").tool("answer_questions")(plain)
