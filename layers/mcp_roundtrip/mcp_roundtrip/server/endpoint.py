@@ -251,7 +251,7 @@ def _too_large_response(context: RequestContext, reply: Reply, limit: int) -> Ht
     context.ports.observer.record_failure("result_too_large", error, **reply.log_fields)
     assert not isinstance(reply.body, ProtocolError)
     text = f"{error}{reply.repeated}"
-    has_result_of_task = context.request.method == constants.TASKS_GET and "result" in reply.body
+    has_result_of_task = "result" in reply.body
     if context.request.method != constants.TOOLS_CALL and not has_result_of_task:
         raise ProtocolError(INTERNAL_ERROR, text)
     result = results.tool_error(reply.body["_meta"][constants.META_SERVER_INFO], text)
