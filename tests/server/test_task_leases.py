@@ -221,5 +221,5 @@ def test_the_log_names_the_tool_of_a_worker_that_was_lost(task):
     retried = task.lose_worker(3)
     task.clock.advance(LEASE_S + 1)
     task.invoke(retried)
-    named = {"tool": "two_steps", "task": task.id, "attempt": 2}
-    assert ("task_retried", named) in task.deployment.observer.events
+    assert ("task_retried", {"tool": "two_steps", "attempt": 2}) in task.deployment.observer.events
+    assert task.deployment.observer.tags["task"] == task.id

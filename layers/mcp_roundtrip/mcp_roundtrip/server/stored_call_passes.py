@@ -184,7 +184,7 @@ class TaskRunner(Struct, frozen=True):
             return ProtocolError(INTERNAL_ERROR, f"The tool of this task does not exist any more.{repeated}")
         call = self._restore_call(tool, task, history.call)
         if task.attempts > 1:  # a process that is killed writes no line that names its task
-            call.record("task_retried", task=task.task_id, attempt=task.attempts)
+            call.record("task_retried", attempt=task.attempts)
         principal = call.context.principal
         self.ports.observer.redact(
             lambda: (history.call.arguments, history.call.client, principal and principal.subject)
@@ -229,7 +229,6 @@ def _park(
     """
     call = this_round.call
     calls = ParkedCalls.of(call.context.ports.tasks())
-    recorder.flush_status()
     if not recorder.lease.may_continue():
         return False
 
@@ -243,5 +242,5 @@ def _park(
 
     parked = calls.move(parked_caller(call), task, task_call, outcome.journal, outcome.requests, end)
     if parked is not None:
-        call.record("call_parked", asked=sorted(outcome.requests), channel=PAGE, task=task.task_id)
+        call.record("call_parked", asked=sorted(outcome.requests), channel=PAGE)
     return parked is not None
