@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import unwrap
 from typing import Any, Final
 
-from mcp_roundtrip.arguments.own_input_schema import INPUT_SCHEMA, OwnSchemaArguments
 from mcp_roundtrip.errors import DefinitionError, DefinitionWarning
 from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
 from mcp_roundtrip.schema.subschemas import subschemas
@@ -43,9 +42,7 @@ def _build_definition(feature: Feature) -> None:
     feature.parameters.json_schema()  # the definition of a resource has none
     definition = feature.definition()
     for member in filter(definition.__contains__, ("inputSchema", "outputSchema")):
-        is_given = member == "inputSchema" and isinstance(feature.parameters, OwnSchemaArguments)
-        name = INPUT_SCHEMA if is_given else member
-        CompiledSchema.compile(definition[member], f"{feature.name}: {name}")
+        CompiledSchema.compile(definition[member], f"{feature.name}: {member}")
 
 
 MAX_TOOL_NAME: Final = 40
