@@ -14,13 +14,7 @@ from mcp_roundtrip.deployment.needed_settings import log_missing_settings
 from mcp_roundtrip.deployment.ports import Ports
 from mcp_roundtrip.engine.deadline import request_deadline_ms, retries_until
 from mcp_roundtrip.protocol import jsonrpc
-from mcp_roundtrip.protocol.http import (
-    MAX_BODY_BYTES,
-    MAX_JSON_VALUES,
-    HttpRequest,
-    HttpResponse,
-    body_within_limit,
-)
+from mcp_roundtrip.protocol.http import MAX_JSON_VALUES, HttpRequest, HttpResponse
 from mcp_roundtrip.server.endpoint import Endpoint, plain_error_response
 from mcp_roundtrip.server.lambda_invocation import (
     Forwarded,
@@ -91,11 +85,8 @@ def _fault_response(request: HttpRequest, error: Exception, correlation_id: str)
     _log_initialization_fault(error, correlation_id)
     if request.method != "POST":  # a client that looks for metadata evaluates the status
         return replace(plain_error_response(None, internal_error(correlation_id)), status=500)
-    body = request.body or b""
     try:
-        message = jsonrpc.parse_message(
-            body if body_within_limit(body, MAX_BODY_BYTES) else b"", MAX_JSON_VALUES
-        )
+        message = jsonrpc.parse_message(request.body or b"", MAX_JSON_VALUES)
     except jsonrpc.InvalidEnvelope as failure:
         return plain_error_response(failure.id, failure)
     if isinstance(message, jsonrpc.Notification):
