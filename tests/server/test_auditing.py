@@ -24,6 +24,7 @@ from support.deployment import Deployment, make_front_door
 from support.faulty_store import FaultyStore, Operation
 from support.lambda_context import LambdaContext
 from support.messages import META, call, headers, http_event, message
+from support.servers import server_of
 
 server = Server("audited", scopes={"orders:write": ["orders:read"]})
 
@@ -63,6 +64,10 @@ def charges(ctx: Context) -> None:
     ctx.step("charge", lambda: None)
     ctx.run_as_task()
     ctx.step("ship", lambda: None)
+
+
+def asks_name(ctx: Context) -> str:
+    return ctx.elicit("name", "Whose?", str, user_only=False)
 
 
 @server.prompt
@@ -257,6 +262,12 @@ def test_a_call_above_the_limit_of_tasks_has_one_record_with_the_reason_and_the_
     assert brief(record, "outcome", "status", "reason", "feature", "steps") == [
         *("refused", 429, "task_limit_reached", tool, steps)
     ]
+
+
+def test_the_answers_that_a_model_passed_on_are_recorded_as_such(log):
+    client = deployed(log, capabilities={}).by(server=server_of(asks_name, channels=["model"]))
+    assert client.text("asks_name", input_responses={"name": "Ada"}) == "Ada"
+    assert log.records()[-1]["answered"] == [{"key": "name", "action": "accept", "via": "model"}]
 
 
 def test_a_pass_that_parks_its_task_has_asked_on_the_page(log):

@@ -6,6 +6,7 @@ from mcp_roundtrip import Context, DefinitionError, Server
 from mcp_roundtrip.protocol.constants import UI_MIME_TYPE
 from support.client_requests import APPS
 from support.deployment import Deployment
+from support.servers import server_of
 
 DOCUMENT = "<!doctype html><title>Forecast</title>"
 QUESTIONS = "ui://mcp-roundtrip/questions"
@@ -96,12 +97,29 @@ def test_what_depends_on_the_views_of_a_client_is_shared_by_no_cache(method, cap
         assert [page["cacheScope"] for page in both] == [scope, scope]
 
 
+@pytest.mark.parametrize(
+    ("tool", "channels", "has_table", "scope"),
+    [
+        (order, ["default"], False, "public"),
+        (order, ["default"], True, "private"),
+        (order, ["model"], False, "private"),
+        (plain, ["model"], True, "public"),
+    ],
+)
+def test_a_list_that_depends_on_how_its_client_is_asked_is_shared_by_no_cache(
+    tool, channels, has_table, scope
+):
+    client = app(server_of(tool, channels=channels), has_table=has_table)
+    assert client.result("tools/list")["cacheScope"] == scope
+
+
 def test_a_view_may_be_a_file(tmp_path):
     path = tmp_path / "view.html"
     path.write_text(f"\n{DOCUMENT}")
     one = Server("one")
     one.tool(ui=path)(plain)
     assert app(one).read("ui://one/plain")["text"].strip() == DOCUMENT
+    assert app(one).result("tools/list")["cacheScope"] == "private"
 
 
 def test_the_name_of_the_answer_tool_is_reserved():
