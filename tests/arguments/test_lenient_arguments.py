@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 from pydantic import BaseModel, EmailStr, Field
 
@@ -123,18 +121,6 @@ def test_the_values_in_all_texts_of_a_call_have_one_limit() -> None:
     assert parameters.validate(one) == {"arguments": {"first": values, "second": []}}
     with pytest.raises(ArgumentsError):
         parameters.validate({"first": text, "second": "[0]"})
-
-
-@given(st.data())
-def test_a_lenient_tool_reads_what_a_strict_one_accepts_alike(data: st.DataObject) -> None:
-    value = data.draw(st.one_of(st.integers(), st.text(), st.booleans(), st.none(), st.floats(0, 9)))
-    name = data.draw(st.sampled_from(["count", "sure", "share", "anything", "level"]))
-    arguments = {"name": "a", name: value}
-    try:
-        expected = typed.validate(arguments)
-    except ArgumentsError:
-        return
-    assert lenient(typed).validate(arguments) == expected
 
 
 def test_arguments_that_clients_add_are_dropped_unless_the_schema_has_them() -> None:

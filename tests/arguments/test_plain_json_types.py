@@ -92,6 +92,13 @@ def test_texts_are_read_as_pydantic_reads_them(data):
     assert outcome(lambda: arguments.validate(raw)) == outcome(lambda: by_pydantic.validate(raw))
 
 
+def test_a_text_is_not_read_as_json_if_the_type_accepts_text():
+    def prompt(b: str, a: str | None): ...
+
+    raw = {"b": '"1"', "a": "null"}
+    assert StringArguments.from_function(prompt).validate(raw) == raw
+
+
 @pytest.mark.parametrize(
     ("annotation", "value"),
     [
