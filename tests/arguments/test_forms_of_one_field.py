@@ -30,6 +30,10 @@ def test_few_forms_of_many_options_are_kept():
     assert sum(len(repr(each.requested_schema)) > 4_096 for each in forms) <= 8
 
 
+def test_a_form_is_built_once_per_type():
+    assert Form.from_model(Color) is Form.from_model(Color)
+
+
 def test_choices_are_shown_in_their_order():
     """The types are equal in Python."""
     choices = ["a", "b"], ["b", "a"]

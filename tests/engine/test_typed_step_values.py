@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pydantic import (
     BaseModel,
     BeforeValidator,
+    EmailStr,
     Field,
     Json,
     PlainSerializer,
@@ -122,6 +123,7 @@ def test_a_recorded_result_that_its_type_writes_otherwise_does_not_count(annotat
         (SplitText, "a b", ["a", "b"]),
         (set[str], ["b", "a"], {"a", "b"}),
         (Json[list[int]], "[1]", [1]),
+        (bool | EmailStr, "a@b.co", "a@b.co"),
         (Annotated[str, Field(pattern="(?i)^a$")], "A", "A"),
     ],
 )

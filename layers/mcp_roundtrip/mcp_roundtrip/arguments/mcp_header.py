@@ -70,7 +70,7 @@ def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:
 def headers_of_schema(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> ParameterHeaders:
     """Return the headers of an inputSchema with these subschemas. Raises DefinitionError."""
     declarations = sum(KEYWORD in node for node in nodes)
-    properties = dict(_declaring_properties(schema)) if declarations else {}
+    properties = dict(_declaring_properties(schema))
     if declarations > len(properties):
         raise DefinitionError(
             f"{KEYWORD} is behind items, a composition, a condition or a $ref, such as the field of a model, "

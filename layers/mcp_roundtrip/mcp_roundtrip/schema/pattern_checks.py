@@ -107,7 +107,7 @@ def syntax_problem(pattern: str) -> str | None:
             )
         if kind == "nonlinear":
             return NONLINEAR
-        if kind == "class" and ("&&" in token[0] or "~~" in token[0]):
+        if "&&" in token[0] or "~~" in token[0]:
             return "has && or ~~ in a class, which engines read differently; write the character once"
         at, before = token.end(), kind
     return None
