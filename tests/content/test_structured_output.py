@@ -257,7 +257,7 @@ LOST = {1: "a", "1": "b"}
     ("annotation", "value"),
     [
         *((each, LOST) for each in (dict, Any, dict[Any, str])),
-        (list[dict], [LOST]),
+        *((list[each], [LOST]) for each in (dict, Any)),
         (Boxes, Boxes(LOST)),
         (Any, [Rows(rows=[]), Boxes(LOST)]),
     ],

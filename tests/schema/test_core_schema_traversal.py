@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field, TypeAdapter, create_model
+from pydantic import BaseModel, Field, TypeAdapter, WithJsonSchema, create_model
 
+from mcp_roundtrip.arguments.mcp_header import McpHeader
 from mcp_roundtrip.internal_errors import InvalidValue
 from mcp_roundtrip.schema.core_schema_traversal import is_plain_to_read, is_plain_to_write
 from mcp_roundtrip.schema.input_validation import TypedReader
@@ -123,6 +124,8 @@ class Extended(BaseModel, json_schema_extra={"required": ["b"]}):
         *(Open, Extended, set[int], dict, dict[int, str], tuple[int, str], int | str, Literal[1], bytes),
         Annotated[str, Field(pattern="^a$")],
         Annotated[int, Field(multiple_of=3)],
+        Annotated[int, WithJsonSchema({"enum": [1]})],
+        Annotated[str, McpHeader("Region")],
         Annotated[str, Field(json_schema_extra={"enum": ["a"]})],
     ],
 )

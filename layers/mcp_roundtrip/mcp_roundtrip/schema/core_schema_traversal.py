@@ -72,7 +72,7 @@ def transform(schema: Any, change: Callable[[dict[str, Any], CoreSchema], dict[s
 
 def definitions_of(schema: CoreSchema) -> dict[str, CoreSchema]:
     """Return the definitions in a schema by their references."""
-    return {each["ref"]: each for each in schema.get("definitions", ()) if "ref" in each}
+    return {each["ref"]: each for each in schema.get("definitions", ())}
 
 
 def dereference(schema: CoreSchema, definitions: Mapping[str, CoreSchema]) -> CoreSchema:
