@@ -257,13 +257,6 @@ def test_the_documentation_lists_these_exceptions_and_no_others() -> None:
 # Arguments of prompts
 
 
-def test_prompts_read_numbers_from_text() -> None:
-    def prompt(count: int, when: date): ...
-
-    read = StringArguments.from_function(prompt).validate({"count": "3", "when": "2026-07-28"})
-    assert read == {"count": 3, "when": date(2026, 7, 28)}
-
-
 def test_prompts_read_the_type_that_a_generic_alias_names() -> None:
     def prompt(count): ...
 
