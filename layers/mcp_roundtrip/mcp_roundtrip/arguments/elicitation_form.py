@@ -228,7 +228,6 @@ def one_of(options: Iterable[str], *, description: str | None = None) -> type[st
 
 def _build(model: Any, spelling: str = "") -> Form:
     single = not _has_fields(model)
-    name = getattr(model, "__name__", None) or type_name(model)
     if _is_value(model):
         raise DefinitionError(
             f"the model is a value of type {type(model).__name__}; pass one_of(names) for a choice of texts, "
@@ -243,7 +242,7 @@ def _build(model: Any, spelling: str = "") -> Form:
         reader = TypedReader(lambda: checked, "", optional, nullable, types=types)
         return Form(schema, reader, single)
     except Exception as error:  # an annotation of the author's may raise anything
-        raise DefinitionError(f"form {name}: {explain_type_error(model, error)}") from None
+        raise DefinitionError(f"form {type_name(model):.100}: {explain_type_error(model, error)}") from None
 
 
 def _is_value(model: Any) -> bool:

@@ -51,10 +51,9 @@ class McpHeader(Struct, frozen=True):
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         schema = handler(core_schema)
-        if "$ref" in schema:  # of an enumeration; clients do not follow a $ref
-            siblings = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
-            schema = {**handler.resolve_ref_schema(schema), **siblings}
-        return {**schema, KEYWORD: self.name}
+        siblings = {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
+        # Clients do not follow a $ref, which an enumeration has.
+        return {**handler.resolve_ref_schema(schema), **siblings, KEYWORD: self.name}
 
 
 def headers_of_parameters(parameters: Iterable[Parameter]) -> ParameterHeaders:

@@ -106,8 +106,6 @@ class SchemaReader(Struct, frozen=True, eq=False, dict=True):  # dict: for cache
             raise InvalidValue("\n".join(found))
 
     def _without_empty(self, raw: Mapping[str, Any]) -> Mapping[str, Any]:
-        if None not in raw.values() and "" not in raw.values():
-            return raw
         empty = {name for name, member in raw.items() if member in (None, "") and name in self.optional}
         return self._own_validator.without_refused(raw, empty) if empty else raw
 
