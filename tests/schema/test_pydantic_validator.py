@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
 from pydantic.networks import EmailStr, NameEmail, PostgresDsn, validate_email
+from pydantic.types import Discriminator, Tag
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
@@ -84,6 +85,9 @@ class Numbered(BaseModel):
     planet: Literal["sun"]
 
 
+Tagged = Annotated[
+    Annotated[int, Tag("int")] | Annotated[str, Tag("str")], Discriminator(lambda value: type(value).__name__)
+]
 Tree = TypeAliasType("Tree", "datetime | str | list[Tree] | dict[str, Tree]")
 
 
@@ -122,6 +126,7 @@ def read(annotation: Any, value: Any) -> Any:
         (list[Mail | Phone], [{"to": "+49"}, {"to": "a@b"}], [Phone(to="+49"), Mail(to="a@b")]),
         (set[int] | list[int], [1, 1], [1, 1]),
         (Open | Literal["b"], "b", "b"),
+        (Tagged, "1", "1"),
         (Point | dict[str, float], {"x": 1.0}, {"x": 1.0}),
         (Tree, [{"a": "2026-07-28T14:30:00"}], [{"a": "2026-07-28T14:30:00"}]),
         (list[Planet], [[1, 2.0], "2026-07-28", "moon"], [*Planet]),
