@@ -9,7 +9,6 @@ from typing import Annotated, Any, Final, NotRequired, get_args, get_origin
 
 from msgspec import Struct
 from pydantic.config import ConfigDict, with_config
-from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.fields import Field, FieldInfo
 from pydantic.type_adapter import TypeAdapter
 from pydantic_core import SchemaError
@@ -124,13 +123,11 @@ def explain_type_error(annotation: Any, error: Exception) -> str:
     if isinstance(error, SchemaError) and "regex" in str(error).lower():
         return f"the pattern of {type_name(annotation)} {NOT_COMPILED}"
     code = getattr(error, "code", None)
-    if code == "schema-for-unknown-type" and (found := re.search(_UNKNOWN, str(error))):
+    if found := re.search(_UNKNOWN, str(error)):
         name = type_name(found["name"] or found["other"])
         if name.endswith("Context"):
             return f"{name} is not this package's; import Context or AsyncContext from mcp_roundtrip"
         return f"{name} cannot be written as JSON; {SUPPORTED_TYPES}"
-    if isinstance(error, PydanticUndefinedAnnotation):
-        return f"the type {error.name!r} is not defined; define it at module level, before its use"
     if code == "class-not-fully-defined":
         return f"{type_name(annotation)} refers to an undefined type; define that type at module level"
     if code == "invalid-for-json-schema":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 
 from mcp_roundtrip.arguments.pydantic_types import explain_type_error
@@ -61,7 +62,7 @@ class StructuredOutput(Struct, frozen=True, eq=False, dict=True):  # dict: for c
         try:
             types = serialization.type_adapter(self.annotation)
             typed, written = _serialize(types, value)
-        except serialization.TYPE_ERRORS as error:
+        except PydanticUserError as error:
             raise self._unusable(error) from None
         except ValidationError as error:
             raise UsageError(f"{self._mismatch(value)}\n{invalid_value(error, 'result')}") from None

@@ -17,6 +17,7 @@ from typing import Any, Final
 import pydantic_core
 from msgspec import Struct
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 
 from mcp_roundtrip.arguments.pydantic_types import explain_type_error
 from mcp_roundtrip.arguments.signature import type_name
@@ -26,7 +27,6 @@ from mcp_roundtrip.protocol.strict_json import RepeatedName
 from mcp_roundtrip.schema.core_schema_traversal import nodes
 from mcp_roundtrip.schema.pydantic_validator import invalid_value
 from mcp_roundtrip.schema.serialization import (
-    TYPE_ERRORS,
     locate_unserializable,
     members,
     path_step,
@@ -94,7 +94,7 @@ class StepType(Struct, frozen=True):
             return _read_recorded(
                 type_adapter(self.annotation, of_step=True), data, pydantic_core.to_json(data)
             )
-        except (ValueError, *TYPE_ERRORS):
+        except (ValueError, PydanticUserError):
             raise ValueError("the recorded result does not fit the return annotation") from None
 
     def _unusable(self, error: Exception) -> str:

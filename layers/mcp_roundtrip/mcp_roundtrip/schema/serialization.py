@@ -19,7 +19,6 @@ import msgspec
 import pydantic_core
 from pydantic import BaseModel
 from pydantic.config import ConfigDict
-from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.type_adapter import TypeAdapter
 from typing_extensions import TypeAliasType
 
@@ -27,9 +26,6 @@ from mcp_roundtrip.internal_errors import format_location
 from mcp_roundtrip.protocol.strict_json import MAX_DEPTH, has_half_of_a_pair, reject_constant, unique_members
 from mcp_roundtrip.schema.core_schema_traversal import nodes
 from mcp_roundtrip.schema.pydantic_validator import is_misread, typed_validator
-
-TYPE_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
-"""The exceptions that pydantic raises for a type that it cannot build or describe in JSON Schema."""
 
 JsonResult = tuple[Any, str]
 """JSON data, and the JSON text on one line from which it was read."""
@@ -39,7 +35,7 @@ _BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 def type_adapter(annotation: Any, *, of_step: bool = False) -> TypeAdapter[Any]:
-    """Return the cached TypeAdapter, which takes no boolean for a number. Raises one of `TYPE_ERRORS`.
+    """Return the cached TypeAdapter, which takes no boolean for a number. Raises PydanticUserError.
 
     `of_step`: members have the names of fields, and bytes are Base64.
     """

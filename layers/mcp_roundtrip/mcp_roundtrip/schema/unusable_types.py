@@ -184,7 +184,7 @@ def _alias_problem(alias: Any) -> str | None:
 
 
 def _function_problem(function: Any) -> str | None:
-    # The function itself in a call schema: NamedTuple in older pydantic.
+    # It is the function itself in a call schema.
     name = getattr(function.get("function"), "__name__", "") if isinstance(function, dict) else ""
     if name in _PATTERN_COMPILERS:
         return "re.Pattern would run what a client sends as a pattern; take a str instead"
