@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
+from pydantic.functional_validators import PlainValidator
 from pydantic.networks import EmailStr, NameEmail, PostgresDsn, validate_email
 from pydantic.types import Discriminator, Tag
 from typing_extensions import TypeAliasType
@@ -127,6 +128,7 @@ def read(annotation: Any, value: Any) -> Any:
         (set[int] | list[int], [1, 1], [1, 1]),
         (Open | Literal["b"], "b", "b"),
         (Tagged, "1", "1"),
+        (Annotated[int, PlainValidator(int, json_schema_input_type=str)] | list[int], "5", 5),
         (Point | dict[str, float], {"x": 1.0}, {"x": 1.0}),
         (Tree, [{"a": "2026-07-28T14:30:00"}], [{"a": "2026-07-28T14:30:00"}]),
         (list[Planet], [[1, 2.0], "2026-07-28", "moon"], [*Planet]),

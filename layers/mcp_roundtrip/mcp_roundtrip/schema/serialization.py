@@ -44,7 +44,7 @@ def type_adapter(annotation: Any, *, of_step: bool = False) -> TypeAdapter[Any]:
     except TypeError:  # metadata may have no hash, as in Annotated[int, {...}]
         return _build(annotation, of_step)
     # Literal["a", "b"] equals Literal["b", "a"], but their schemas differ.
-    return _cached(annotation, of_step, "" if isinstance(annotation, type) else repr(annotation))
+    return _cached(annotation, of_step, repr(annotation))
 
 
 def _build(annotation: Any, of_step: bool, spelling: str = "") -> TypeAdapter[Any]:
