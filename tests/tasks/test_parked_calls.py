@@ -9,9 +9,10 @@ from mcp_roundtrip import Context, Server
 from mcp_roundtrip.auth.callers import Principal
 from mcp_roundtrip.engine.journal import Entry, Fingerprint, Journal, Kind
 from mcp_roundtrip.tasks import transitions
-from mcp_roundtrip.tasks.model import TASK, Task
+from mcp_roundtrip.tasks.model import CLIENT, TASK, Task
 from mcp_roundtrip.tasks.open_task_limit import TooManyOpenTasks
 from mcp_roundtrip.tasks.parked_calls import RESULT_TTL_MS, TTL_MS, ParkedCaller
+from mcp_roundtrip.tasks.question_page_tokens import APP
 from mcp_roundtrip.tasks.store_interface import Change, Equals
 from mcp_roundtrip.tasks.worker import completion
 from mcp_roundtrip_testing import FakeClock
@@ -60,6 +61,14 @@ def test_other_callers_and_other_calls_do_not_find_it(table, other):
     parked = table.park_call()
     assert table.find(other) is None
     assert table.park_call(other).pk != parked.pk
+
+
+def test_a_client_may_answer_some_of_the_questions_and_a_view_all_or_none(table):
+    journal = replace(JOURNAL, outstanding=dict.fromkeys(("size", "color"), Fingerprint("m", "f")))
+    parked = table.parked.create(ALICE, CALL, journal, {"size": FORM, "color": FORM}, "page")
+    for via, stored in ((APP, {}), (CLIENT, {"size": YES})):
+        assert table.parked.answer(parked, {"size": YES}, via)
+        assert table.responses(parked) == stored
 
 
 def test_a_call_that_runs_when_its_time_ends_is_not_started_a_second_time(table):

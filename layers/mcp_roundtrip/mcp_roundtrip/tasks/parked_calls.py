@@ -199,9 +199,8 @@ class ParkedCalls(Struct, frozen=True):
         A view answers all open questions or none; a client may answer some of them. Returns False if other
         answers to these questions were stored before. Raises ItemTooLarge for an answer.
         """
-        is_form = via == APP
-        channels = LINKED if is_form else {each.channel for each in task.requests.values()}
-        asked = {key for key, each in task.requests.items() if each.channel in channels}
+        is_form, asked = via == APP, task.requests.keys()
+        channels = {each.channel for each in task.requests.values()}
         given = {key: answers[key] for key in asked & answers.keys()}
         may_be_stored = not is_form or given.keys() == asked
         if may_be_stored and self.tasks.store_responses(
