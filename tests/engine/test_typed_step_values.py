@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import (
+    AllowInfNan,
     BaseModel,
     BeforeValidator,
     EmailStr,
@@ -154,6 +155,7 @@ WRITTEN = [
     (Annotated[str, WithJsonSchema({"type": "integer"})], "a"),
     (dict[Level, int], {"1": 1}),
     (IPv6Address, "fe80::1%eth0"),
+    (Annotated[Decimal, AllowInfNan()], "NaN"),
     (timedelta, "P2191Y285D"),
 ]
 
@@ -171,6 +173,17 @@ def test_a_type_that_gets_a_member_with_a_default_takes_what_was_recorded(annota
 
     for revived in (revive({"value": data}, Record), revive([data], Row)):
         assert (round_trip(revived.value, annotation)[0], revived.added) == (data, 7)
+
+
+def test_a_value_whose_comparison_raises_is_compared_by_its_type():
+    @dataclass(eq=False)
+    class Row:
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("ambiguous, as of an array")
+
+    assert round_trip(Row(1), Row)[0] == {"x": 1}
 
 
 class Price(BaseModel):

@@ -100,25 +100,6 @@ def test_arbitrary_text_is_refused_also_in_any_encryption(configuration, token):
         refusal(configuration.codec(), FORGES[configuration].wrap(token))
 
 
-JSON = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
-)
-
-
-@everywhere
-@given(
-    changes=st.fixed_dictionaries(
-        {}, optional={"name": st.text(), "arguments": st.dictionaries(st.text(), JSON)}
-    )
-)
-def test_a_state_is_refused_with_any_other_request(configuration, changes):
-    moved = replace(BINDING, **changes)
-    if moved != BINDING:
-        with pytest.raises(StateRejected) as refused:
-            configuration.codec().open(moved, FORGES[configuration].token)
-        assert refused.value.reason == "wrong_request"
-
-
 @where_delegated
 def test_a_cached_certificate_is_refused_after_it_expires(configuration):
     now = NOW + 1199
