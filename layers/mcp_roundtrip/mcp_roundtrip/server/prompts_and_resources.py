@@ -107,8 +107,7 @@ class Resource(Feature, frozen=True, kw_only=True, dict=True):  # dict: the temp
     def definition(self) -> dict[str, Any]:
         """Build the Resource or ResourceTemplate object of the lists."""
         named = {"uri": percent_encode(self.name)} if self.template.is_static else {"uriTemplate": self.name}
-        typed = {} if self.mime_type is None else {"mimeType": self.mime_type}
-        return {**named, "name": self.label, **self.described, **typed, **self.extra}
+        return {**named, "name": self.label, **self.described, **self.extra}
 
     def result(self, call: FeatureCall, value: Any) -> dict[str, Any]:
         contents = resource_contents(self.name, value, call.name, self.mime_type)

@@ -220,7 +220,7 @@ class Registry:
         if not isinstance(uri, str):
             raise DefinitionError("@server.resource takes a URI; write `@server.resource('docs://guide')`")
         size = None if "{" in uri else size  # a ResourceTemplate has none
-        given = {"title": title, "description": description, "mimeType": mime_type, "size": size}
+        given = {"mimeType": mime_type, "title": title, "description": description, "size": size}
         extra = declared_members("resource", uri, **given, annotations=annotations, icons=icons, _meta=meta)
 
         def register(function: F) -> F:
