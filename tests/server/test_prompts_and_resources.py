@@ -43,7 +43,7 @@ def issue(owner: str, number: Annotated[int, Field(description="From 1")]) -> st
     return f"{owner} {number}"
 
 
-@server.resource("test://static")
+@server.resource("test://static", mime_type="text/x")
 def static() -> str:
     return "x"
 
@@ -145,7 +145,8 @@ def whales(ctx: Context) -> str:
 
 def test_the_description_of_a_template_has_the_texts_on_its_variables():
     templates = Player(server).request("resources/templates/list")["result"]["resourceTemplates"]
-    described = {each["name"]: each["description"] for each in templates}
+    described = {each["name"]: each["description"] for each in templates if "mimeType" not in each}
+    assert Player(server).request("resources/list")["result"]["resources"][0]["mimeType"] == "text/x"
     owner = "\n\nArgs:\n    owner: A user or an organization."
     assert described["repository"] == f"A repository.{owner}"
     assert described["issue"] == f"An issue.{owner}\n    number: Not that of a pull request."

@@ -181,6 +181,7 @@ def test_a_challenge_without_a_token_has_no_error_and_without_known_scopes_no_sc
     assert extract_scope_from_www_auth(response(challenge)) == "db:read"
     assert extract_resource_metadata_from_www_auth(response(challenge)) == MCP.url
     assert extract_field_from_www_auth(response(challenge), "error") is None
+    assert BARE.document().keys() == {"resource", "authorization_servers", "bearer_methods_supported"}
     assert BARE.challenge("invalid_token") == f'Bearer error="invalid_token", resource_metadata="{BARE.url}"'
 
 

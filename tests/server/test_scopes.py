@@ -124,7 +124,9 @@ def test_a_hidden_feature_is_unknown(request_name, through_door):
         assert "www-authenticate" not in answer.headers
         assert refused(answer)[1] == -32602
     assert rename(answers[0].body) == answers[1].body
-    assert "result" in json.loads(hiding(f"db:admin {WRITER}").send(hidden).body)
+    allowed = hiding(f"db:admin {WRITER}", through_door=through_door)
+    assert "result" in json.loads(allowed.send(hidden).body)
+    assert all(custom["mcpHideUnauthorized"] for _, _, custom, _ in allowed.forwarded)
 
 
 LISTS = {

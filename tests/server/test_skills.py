@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_roundtrip import Server
+from mcp_roundtrip import DefinitionError, Server
 from mcp_roundtrip.protocol.constants import META_SERVER_INFO
 from mcp_roundtrip.server.skills import manifest_path
 from mcp_roundtrip_tools.catalog.skill_folders import skill_entries
@@ -31,6 +31,8 @@ def serving(folder, **options):
         with_manifest(write_skills(folder / "admin", {"admin/SKILL.md": skill_file("admin")})),
         scopes=["admin"],
     )
+    with pytest.raises(DefinitionError):
+        server.skills(folder / "open")
     server.resource("skill://acme/refunds/live")(live)
     return Deployment(server, through_door=True, door_options=options)
 
@@ -60,6 +62,8 @@ def test_a_client_lists_gets_and_reads_every_file_with_the_content_of_its_digest
         for resource in skill["resources"]:
             assert matches(resource, admin.read(resource["uri"]))
     assert admin.read("skill://acme/refunds/files/b%20c.unknown")["mimeType"] == "text/plain"
+    files = admin.result("resources/directory/read", uri="skill://acme/refunds/files")["resources"]
+    assert [each["name"] for each in files if "mimeType" not in each] == ["b c.unknown"]
 
 
 REFUSED = {

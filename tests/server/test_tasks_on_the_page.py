@@ -150,6 +150,7 @@ def test_an_open_question_is_not_asked_again_when_another_branch_wakes(deploymen
         askable.clock.advance(60)
         assert askable.status(task_id) == "input_required"
         askable.run_workers()
+    assert askable.events.count("answer_refused") == MAX_ASKED - 1
 
 
 def test_a_task_of_an_unlimited_deployment_asks_on_the_page_also_above_a_later_limit():
