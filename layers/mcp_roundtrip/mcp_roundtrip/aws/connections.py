@@ -18,6 +18,7 @@ from select import POLLIN, poll
 from socket import socket
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
+from weakref import finalize
 
 from mcp_roundtrip.aws.client_interface import AwsError, NoResponse, NotSent, ServiceResponse
 
@@ -77,6 +78,7 @@ class Connections:
         ca_bundle: str | None = None,
     ) -> None:
         self._kept: list[tuple[float, HTTPConnection]] = []
+        finalize(self, _close, self._kept)  # before the garbage collector finds open sockets
         self._endpoint = endpoint
         self._max_idle_s = max_idle_s
         self._ca_bundle = ca_bundle
@@ -84,9 +86,6 @@ class Connections:
         self._clock = clock
         self._connect_timeout_s = connect_timeout_s
         self._process = os.getpid()
-
-    def __del__(self) -> None:
-        self.close()
 
     def request(
         self,
@@ -118,25 +117,18 @@ class Connections:
                 connection.close()
 
     def close(self) -> None:
-        while kept := self._pop():
-            kept[1].close()
+        _close(self._kept)
 
     def _take(self) -> HTTPConnection | None:
         if self._process != os.getpid():  # the parent process uses the same sockets
             self._process = os.getpid()
             self.close()
-        while kept := self._pop():
+        while kept := _pop(self._kept):
             used_at, connection = kept
             if 0 <= self._clock() - used_at <= self._max_idle_s and not _is_readable(connection):
                 return connection
             connection.close()
         return None
-
-    def _pop(self) -> tuple[float, HTTPConnection] | None:
-        try:
-            return self._kept.pop()
-        except IndexError:  # perhaps another thread has just taken the last one
-            return None
 
     def _open(self) -> HTTPConnection:
         """Open a connection. Raises NotSent, and NoResponse if TLS fails.
@@ -168,6 +160,18 @@ class Connections:
             code = "timeout" if isinstance(error, TimeoutError) else "EndpointConnectionError"
             raise NotSent(code) from error
         return connection
+
+
+def _pop(kept: list[tuple[float, HTTPConnection]]) -> tuple[float, HTTPConnection] | None:
+    try:
+        return kept.pop()
+    except IndexError:  # perhaps another thread has just taken the last one
+        return None
+
+
+def _close(kept: list[tuple[float, HTTPConnection]]) -> None:
+    while last := _pop(kept):
+        last[1].close()
 
 
 @cache
