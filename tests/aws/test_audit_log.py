@@ -66,13 +66,21 @@ def test_a_stream_that_was_deleted_is_created_again(logs, client):
     assert logs.calls == [*created, "PutLogEvents", *created]
 
 
+@pytest.fixture(autouse=True)
+def function(monkeypatch):
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "shop_orders")
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-5f-2a")
+
+
 def hash_key_of(client: AwsClient) -> Callable[[], bytes]:
     """Return what derives the key of an environment of the deployment `shop`."""
     audit = Audit("hash", GROUP)
     settings = Settings(AuthMode.NONE, issuer="shop", audit=audit)
-    hash_key = AwsPorts(settings, RecordingObserver(), OneClient(client)).audit_log(audit).hash_key
-    assert hash_key is not None
-    return hash_key
+    log = AwsPorts(settings, RecordingObserver(), OneClient(client)).audit_log(audit)
+    assert log.source == {"stack": "shop", "function": "orders"}
+    assert log.trace_header() == "Root=1-5f-2a"
+    assert log.hash_key is not None
+    return log.hash_key
 
 
 def test_each_environment_derives_the_same_key_with_one_call():

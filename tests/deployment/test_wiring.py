@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from mcp_roundtrip import Context, Principal, Server
-from mcp_roundtrip.aws.signed_client import kernel_random
 from mcp_roundtrip.deployment import wiring
 from mcp_roundtrip.deployment.aws_ports import AwsPorts, make_clients
 from mcp_roundtrip.deployment.settings import load_settings
@@ -99,10 +98,12 @@ def test_a_key_that_kms_does_not_renew_is_logged(kms):
     ]
 
 
-def test_times_of_renewals_differ_between_environments():
-    drawn = [kernel_random() for _ in range(100)]
-    assert len(set(drawn)) == 100
-    assert all(0 <= number < 1 for number in drawn)
+def test_the_settings_of_tokens_reach_their_check():
+    given = {"token_issuer": "https://id.test", "auth_mode": "bearer"}
+    strict = {**given, "token_type": "at+jwt", "token_audience": "app"}
+    for more, checks in ((given, ("https://x.test/mcp", False, False)), (strict, ("app", True, True))):
+        made: Any = wiring.make_authenticator(load_settings(environment(**more)))
+        assert (*made.audiences, made.requires_at_jwt, made.requires_client) == checks
 
 
 def test_a_link_is_signed_directly_by_kms_and_opens_only_for_its_user(kms, deployed):

@@ -31,6 +31,7 @@ def test_location_and_kind_of_an_error_are_not_redacted():
         ("card 4111111111111111", {"card": 4111111111111111}),
         ("in {'a': ['sesame']}", {"a": {"b": ["sesame"]}}),
         ("city 'M\\u00fcnchen\\n'", "M\u00fcnchen\n"),
+        ("city '\\ud800M'", "\ud800M"),
         (repr('it\'s "quoted"\n'), 'it\'s "quoted"\n'),
         ("3.14159", 3.14159),
         ("pin 1234", 1234),
