@@ -137,10 +137,8 @@ _UP_TO_LONE_SURROGATE: Final = r"((?:[^\\]++|\\(?:[^u]|u(?!d[89a-f])|ud[89ab]..\
 
 
 def body_within_limit(body: str | bytes, max_bytes: int) -> bool:
-    # A string of another length need not be encoded: a character takes 1 to 4 bytes.
-    if isinstance(body, str) and max_bytes // 4 < len(body) <= max_bytes:
-        return len(body.encode("utf-8", "surrogatepass")) <= max_bytes
-    return len(body) <= max_bytes
+    encoded = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
+    return len(encoded) <= max_bytes
 
 
 def payload_size(body: str) -> int:

@@ -131,9 +131,7 @@ def is_echoable(value: object) -> bool:
     """Return whether the server can send back an id or a token: it is ECHOABLE, without lone surrogates."""
     if isinstance(value, str):
         return len(value) <= MAX_ID and not has_half_of_a_pair(value)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return False
-    return value.bit_length() <= MAX_ID or len(str(value)) <= MAX_ID
+    return isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= MAX_ID
 
 
 def result(request_id: RequestId, value: Mapping[str, Any]) -> dict[str, Any]:
