@@ -17,6 +17,7 @@ from mcp_roundtrip.internal_errors import ArgumentsError
 from mcp_roundtrip.protocol.strict_json import compact_json
 from mcp_roundtrip.schema.explain_invalid_json import MAX_EXPLANATION_WORK, Explanation, problem_lines
 from mcp_roundtrip.schema.json_schema_validator import CompiledSchema
+from mcp_roundtrip.schema.subschemas import MAX_SCHEMA_DEPTH
 from mcp_roundtrip.schema.validation_cost import CHECKS, MAX_COST, SchemaCosts
 
 
@@ -291,6 +292,15 @@ def test_a_long_text_is_no_regular_expression() -> None:
 def test_a_pattern_that_cannot_run_in_linear_time_is_refused(members: Any) -> None:
     with pytest.raises(DefinitionError, match="input_schema: the pattern"):
         raw(**members)
+
+
+def test_the_deepest_alternatives_that_a_schema_may_have_are_explained() -> None:
+    deepest: Any = {"type": "integer"}
+    for _ in range((MAX_SCHEMA_DEPTH - 4) // 2):
+        deepest = {"anyOf": [deepest, {"type": "boolean"}]}
+    assert refusal({"a": "x"}, properties={"a": deepest})
+    with pytest.raises(DefinitionError, match="levels"):
+        raw(properties={"a": {"anyOf": [{"anyOf": [deepest]}]}})
 
 
 def test_an_address_with_a_name_is_no_email() -> None:

@@ -21,7 +21,7 @@ DIALECTS: Final = {
 """Supported values of `$schema` -> the class of jsonschema-rs."""
 
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
-MAX_SCHEMA_DEPTH: Final = 128
+MAX_SCHEMA_DEPTH: Final = 80  # jsonschema-rs takes 255, and `shallow` triples those of alternatives
 MAX_SUBSCHEMAS: Final = 2000
 
 DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "examples"})
