@@ -125,7 +125,6 @@ def queued(monkeypatch, ministack):
     monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", ministack)
     deployed = QueuedTasks()
     yield deployed
-    deployed.dispatcher._client("sqs").connections.close()
     deployed.queue.sqs.close()
 
 
