@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import jsonschema
 import pytest
@@ -177,28 +177,18 @@ def test_a_subclass_of_a_context_type_or_an_alias_is_a_context():
     assert arguments(tool).signature.context_parameter == "c"
 
 
-def test_async_functions_and_their_partials_are_async():
-    async def tool(name: str): ...
+def test_methods_partials_of_classes_and_instances_are_read_like_functions():
+    class Service(NamedTuple):
+        name: str
 
-    class Tool:
+        async def tool(self, name: str, count: int = 1): ...
+
         async def __call__(self, name: str): ...
 
-    assert arguments(tool).signature.is_async
-    assert arguments(functools.partial(tool)).signature.is_async
-    assert arguments(Tool()).signature.is_async
+    assert arguments(functools.cache(Service("a").tool)).names == ("name", "count")
+    assert schema(functools.partial(Service))["properties"] == {"name": {"type": "string"}}
+    assert arguments(Service("a")).signature.is_async
     assert not arguments(lambda: None).signature.is_async
-
-
-def test_methods_and_partials_are_read_like_functions():
-    class Service:
-        def tool(self, name: str, count: int = 1):
-            """Do it."""
-
-    assert arguments(Service().tool).signature.prose == "Do it."
-    partial = functools.partial(Service().tool, count=3)
-    assert "count" not in schema(partial)["properties"], "a bound value is no argument"
-    assert arguments(partial).signature.prose == "Do it."
-    assert arguments(functools.cache(partial.func)).names == ("name", "count")
 
 
 def test_an_object_that_decorates_a_function_is_read_like_the_function():

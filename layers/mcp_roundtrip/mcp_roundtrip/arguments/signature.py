@@ -216,7 +216,7 @@ def _check_decorator(function: Callable[..., Any], names: Sequence[str]) -> None
 def _definition(function: Callable[..., Any]) -> Any:
     """Return the object with the annotations and the docstring: the function, or its type's `__call__`."""
     target = unwrap_function(function)
-    has_own = inspect.isroutine(target) or hasattr(target, "__wrapped__")
+    has_own = inspect.isroutine(target) or inspect.isclass(target) or hasattr(target, "__wrapped__")
     return target if has_own else type(target).__call__
 
 
