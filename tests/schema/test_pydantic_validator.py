@@ -10,19 +10,22 @@ from enum import Enum, IntEnum, StrEnum
 from ipaddress import ip_address
 from sys import hash_info
 from typing import Annotated, Any, Literal, NamedTuple, Union
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, Json, TypeAdapter, WithJsonSchema
 from pydantic.functional_validators import PlainValidator
 from pydantic.networks import EmailStr, NameEmail, PostgresDsn, validate_email
-from pydantic.types import Discriminator, Tag
+from pydantic.types import Discriminator, GetPydanticSchema, Tag
+from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
 from mcp_roundtrip.internal_errors import ArgumentsError
-from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_VALUES
+from mcp_roundtrip.schema.json_schema_generator import JsonSchemaGenerator
+from mcp_roundtrip.schema.pydantic_validator import MAX_COLLISIONS, MAX_NESTED_VALUES, typed_validator
 from support.servers import arguments_of
 
 
@@ -155,9 +158,16 @@ def test_a_value_that_a_validator_around_a_union_has_made_is_read_by_pydantic() 
 
     moment = Annotated[date | datetime, BeforeValidator(parse, json_schema_input_type=int)]
     assert read(moment, 1) == parse(1)
-    assert read(Annotated[date | datetime, WithJsonSchema({"type": "string"})], "2026-07-28") == date(
-        2026, 7, 28
-    )
+    text = Annotated[date | datetime, WithJsonSchema({"type": "string"})]
+    assert read(text, "2026-07-28") == date(2026, 7, 28)
+
+
+def test_an_alternative_that_pydantic_cannot_describe_reads_every_value_and_is_tried_once() -> None:
+    opaque = GetPydanticSchema(lambda *_: core_schema.no_info_plain_validator_function(str))
+    types: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, opaque] | bool])
+    with patch(f"{typed_validator.__module__}.JsonSchemaGenerator", wraps=JsonSchemaGenerator) as generator:
+        assert typed_validator(types.core_schema).validate_json("[5, 5, 5, 5]") == ["5"] * 4
+    assert generator.call_count < 4
 
 
 def test_a_refusal_by_a_validator_names_the_alternative() -> None:

@@ -15,6 +15,7 @@ pydantic's core schema is changed so that it accepts what the JSON Schema accept
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from enum import Enum
 from functools import cache, partial
@@ -161,13 +162,16 @@ class _Changes(Struct, frozen=True):
     def _accepts(self, schema: Any) -> Accepts:
         """Return the check by the JSON Schema of a type, which is compiled for the first value."""
         whole = {"type": "definitions", "schema": schema, "definitions": [*self.definitions.values()]}
-        compiled = cache(lambda: compile_schema(JsonSchemaGenerator(not self.of_step).generate(whole)))
+
+        @cache
+        def compiled() -> Any:
+            with suppress(PydanticUserError):  # pydantic cannot describe the type
+                return compile_schema(JsonSchemaGenerator(not self.of_step).generate(whole))
+            return None
 
         def accepts(value: Any) -> bool:
             try:
-                return compiled().is_valid(value)
-            except PydanticUserError:  # pydantic cannot describe the type
-                return True
+                return (validator := compiled()) is None or bool(validator.is_valid(value))
             except (TypeError, ValueError):  # not JSON: an author's validator around the union has made it
                 return True
 
