@@ -29,6 +29,7 @@ _MAX_TEXTS: Final = (512, 64)
 """Bytes to which the texts of a member are cut if the line is too long, and if it still is."""
 
 _MAX_ITEMS: Final = 100
+_MAX_LEVELS: Final = 3
 _MAX_MEMBER: Final = 1_000
 
 # ASCII, so that characters are bytes.
@@ -56,15 +57,19 @@ def encode_line(line: Mapping[str, Any]) -> str:
     return _JSON.encode({**members, **omitted})
 
 
-def _cut(value: Any, limit: int) -> Any:
-    """Cut each text in JSON data to `limit` bytes, and lists to their first items."""
-    if value is None or isinstance(value, (int, float)):
+def _cut(value: Any, limit: int, levels: int = _MAX_LEVELS) -> Any:
+    """Cut each text in JSON data to `limit` bytes, and lists and objects to their first items."""
+    if value is None or isinstance(value, (bool, int, float)):
         return value
-    if isinstance(value, Mapping):
-        return {_cut(str(name), limit): _cut(member, limit) for name, member in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, Mapping)):
+        if not levels:
+            return f"[{len(_JSON.encode(value))} bytes]"
         more = len(value) - _MAX_ITEMS
-        items = [_cut(item, limit) for item in value[:_MAX_ITEMS]]
+        if isinstance(value, Mapping):
+            names = [*value][:_MAX_ITEMS]
+            kept = {_cut(str(name), limit): _cut(value[name], limit, levels - 1) for name in names}
+            return {**kept, **({"...": f"[{more} more]"} if more > 0 else {})}
+        items = [_cut(item, limit, levels - 1) for item in value[:_MAX_ITEMS]]
         return [*items, *([f"...[{more} more]"] if more > 0 else [])]
     text = str(value)
     size = len(_JSON.encode(text)) - 2
@@ -280,7 +285,7 @@ class LogObserver:
     def _metrics(self, counts: Mapping[str, int], dimensions: Mapping[str, str]) -> dict[str, Any]:
         """Return the members by which CloudWatch finds metrics in a line."""
         # `Metrics` would add these dimensions to the metrics of a tool.
-        metrics = EphemeralMetrics(namespace=self._namespace)
+        metrics = EphemeralMetrics(service=self._service, namespace=self._namespace)
         for name, value in {"service": self._service, **dimensions}.items():
             metrics.add_dimension(name, value)
         for name, count in counts.items():
