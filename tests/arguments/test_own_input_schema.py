@@ -119,10 +119,12 @@ def test_a_value_that_only_looks_like_a_reference_is_accepted():
 
 
 def test_a_schema_that_contains_itself_is_refused():
-    circle: list = []
+    circle, lists = [], []
     circle.append({"allOf": circle})
-    with pytest.raises(DefinitionError, match="subschemas"):
-        raw({"type": "object", "allOf": circle})
+    lists.append(lists)
+    for each in (circle, lists):
+        with pytest.raises(DefinitionError, match="deeper"):
+            raw({"type": "object", "allOf": each})
 
 
 def doubling(steps, part=lambda schema: schema, *, is_cycle=False):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 from mcp_roundtrip.errors import DefinitionError
-from mcp_roundtrip.protocol.strict_json import exceeds_depth
 
 DEFAULT_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DIALECTS: Final = {
@@ -21,7 +19,7 @@ DIALECTS: Final = {
 """Supported values of `$schema` -> the class of jsonschema-rs."""
 
 # basic/index "Composition-Keyword Resource Use" asks for bounds.
-MAX_SCHEMA_DEPTH: Final = 80  # jsonschema-rs takes 255, and `shallow` triples those of alternatives
+MAX_SCHEMA_DEPTH: Final = 64  # jsonschema-rs takes 255 of JSON: an `anyOf` is 2 here, and 6 in `shallow`
 MAX_SUBSCHEMAS: Final = 2000
 
 DATA_KEYWORDS: Final = frozenset({"const", "enum", "default", "examples"})
@@ -43,16 +41,24 @@ def dialect_of(schema: Mapping[str, Any]) -> str:
     return str(schema.get("$schema", DEFAULT_DIALECT)).removesuffix("#")
 
 
-def bounded_subschemas(root: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what `subschemas` yields. Raises DefinitionError for a schema beyond the bounds."""
-    found = [*islice(subschemas(root), MAX_SUBSCHEMAS + 1)]
-    if len(found) > MAX_SUBSCHEMAS:
-        raise DefinitionError(f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one")
-    if exceeds_depth(root, MAX_SCHEMA_DEPTH):
-        raise DefinitionError(
-            f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
-        )
-    return found
+def bounded_subschemas(root: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield each object that a `$ref` may use, also under unknown keywords. Raises DefinitionError."""
+    waiting: list[tuple[int, Any]] = [(0, root)]
+    count = 0
+    while waiting:
+        depth, node = waiting.pop()
+        if depth > MAX_SCHEMA_DEPTH:
+            raise DefinitionError(
+                f"the schema is nested deeper than {MAX_SCHEMA_DEPTH} levels; use a flatter one"
+            )
+        if isinstance(node, dict):
+            count += 1
+            if count > MAX_SUBSCHEMAS:
+                raise DefinitionError(
+                    f"the schema has more than {MAX_SUBSCHEMAS} subschemas; use a smaller one"
+                )
+            yield node
+        waiting += [(depth + 1, child) for child in _children(node)]
 
 
 def resolve(root: Mapping[str, Any], reference: Any) -> Any:
@@ -77,7 +83,7 @@ def escaped(name: str) -> str:
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield each object that a `$ref` may use, also under unknown keywords."""
+    """Yield what `bounded_subschemas` yields, of a schema that is within the bounds."""
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
