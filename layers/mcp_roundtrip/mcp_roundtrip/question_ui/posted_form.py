@@ -107,7 +107,7 @@ def read_answers(questions: Sequence[PageQuestion], posted: Values) -> Answers:
     errors: dict[str, str] = {}
     for each in questions:
         chosen = posted.get(each.action_name, ())
-        if chosen == (DECLINE,):
+        if each.action_name and chosen == (DECLINE,):
             responses[each.key] = {"action": DECLINE}
         elif each.url is not None:
             if each.action_name and chosen != (ACCEPT,):

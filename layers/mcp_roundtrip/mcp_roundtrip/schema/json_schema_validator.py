@@ -122,7 +122,9 @@ def _compile(schema: Mapping[str, Any], **options: Any) -> jsonschema_rs.Validat
 
 
 def _with_own_formats(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy with keywords in place of formats. Those in Python take memory for each member."""
+    """Replace formats by keywords. For formats in Python, jsonschema-rs takes memory for each member."""
+    if not any(str(node.get("format")) in _FORMATS for node in subschemas(schema)):
+        return dict(schema)
     copied = deepcopy(dict(schema))
     for node in [*subschemas(copied)]:
         if str(node.get("format")) in _FORMATS:
@@ -131,7 +133,7 @@ def _with_own_formats(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _shallow(schema: Mapping[str, Any]) -> dict[str, Any]:
-    copied = _with_own_formats(schema)
+    copied = deepcopy(_with_own_formats(schema))
     targets = {str(node.get("$ref")) for node in subschemas(copied)}
     # A reference may lead into alternatives, which are moved.
     moved = {each: resolve(copied, each) for each in targets if re.search("/(any|one)Of/", each)}

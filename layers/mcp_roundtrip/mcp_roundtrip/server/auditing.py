@@ -154,8 +154,9 @@ class AuditedOperation(Operation):
 
     def begin_answers(self, tool: str, task: Task, responses: Mapping[str, Any]) -> None:
         task_id = task.task_id if task.worker else None  # a parked call has no worker, and is no task
-        self._record.update(method=QUESTION_PAGE, feature_kind="tool", feature=tool)
-        self._record.update(task=task_id, flow=task.flow_id)
+        self._record.update(
+            method=QUESTION_PAGE, feature_kind="tool", feature=tool, task=task_id, flow=task.flow_id
+        )
         keys = {wire_key: asked.key for wire_key, asked in task.requests.items()}
         self._answers = [
             {"key": keys.get(wire_key, wire_key), "action": action_of(raw), "via": "page"}
